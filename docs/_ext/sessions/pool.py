@@ -1,0 +1,134 @@
+"""Run pages side by side, each in a process of its own, in bounded time, and end whatever they leave running."""
+
+import os
+import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import wait
+
+from _ext.sessions import run, server
+
+GRACE = 5  # seconds beyond an item's limit until its process is ended from outside
+
+
+@dataclass
+class Page:
+    """A page to run: its name, its items, and afterwards their results and failures."""
+
+    name: str
+    path: str  # as a reader would type it
+    items: list
+    results: dict = field(default_factory=dict)
+    failures: list = field(default_factory=list)  # run.Failure; its line is in `path`, or in the item's loaded file
+    seconds: float = 0.0
+
+    def fail(self, index, failure):
+        """Keep a failure with the file that its line is in."""
+        loaded = self.items[index].loaded if self.items else None
+        self.failures.append((os.path.relpath(loaded) if loaded else self.path, failure))
+
+
+class _Running:
+    """A page's process, seen from outside."""
+
+    def __init__(self, page, limits, private):
+        self.page, self.limits = page, limits
+        self.index, self.ended, self.began = 0, False, time.monotonic()
+        context = server.context()
+        self.connection, there = context.Pipe(duplex=False)
+        self.process = context.Process(target=run.run_page, args=(there, page.items, limits, private), name=page.name)
+        try:
+            self.process.start()
+        except (OSError, EOFError):
+            self.connection.close()
+            raise
+        finally:
+            there.close()
+        # Until it says that it has begun, a process may still be importing torch.
+        self.deadline = time.monotonic() + 120 + limits.seconds
+
+    def step(self):
+        """Take what the page has sent; True when it is over."""
+        over = self.process.exitcode is not None  # asked before the last look at the pipe
+        late = time.monotonic() > self.deadline
+        try:
+            while self.connection.poll():
+                self._take(*self.connection.recv())
+        except (EOFError, OSError):
+            over = True
+        if not (over or late or self.ended):
+            return False
+        self.stop()
+        if not self.ended:
+            self.page.fail(self.index, run.Failure(self.page.items[self.index].line, self._why(late)))
+        self.page.seconds = time.monotonic() - self.began
+        return True
+
+    def _take(self, kind, *what):
+        if kind == "start":
+            self.index = what[0]
+            self.deadline = time.monotonic() + self.limits.seconds + GRACE
+        elif kind == "result":
+            result = what[0]
+            self.page.results[result.index] = result
+            for failure in result.failures:
+                self.page.fail(result.index, failure)
+        elif kind == "outputs":
+            self.page.results[what[0]].outputs = what[1]
+        else:
+            self.ended = True
+
+    def _why(self, late):
+        code = self.process.exitcode
+        if late:
+            return f"no end within {self.limits.seconds:g} s, and it did not stop when asked"
+        if code is not None and code < 0:
+            name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+            return f"its process was killed ({name}{', out of memory?' if name == 'SIGKILL' else ''})"
+        return f"its process ended (exit {code})"
+
+    def stop(self):
+        """End the process and all that it started."""
+        if self.ended:
+            self.process.join(1)
+        if hasattr(os, "killpg"):
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+        code = self.process.exitcode
+        if code is None:
+            self.process.kill()
+        self.process.join()
+        self.connection.close()
+
+
+def run_pages(pages, limits, jobs=None, private=(), watch=None):
+    """Run `pages`, `jobs` at a time (the number of cores if not given); each keeps its results and failures.
+
+    `watch` is called with (done, running) lists of pages after each change.
+    Whatever ends this function, no page's process outlives it.
+    """
+    jobs = jobs or os.cpu_count() or 1
+    todo, running, done = [page for page in reversed(pages) if page.items], [], []
+    try:
+        while todo or running:
+            while todo and len(running) < jobs:
+                page = todo.pop()
+                try:
+                    running.append(_Running(page, limits, private))
+                except (OSError, EOFError) as error:
+                    page.fail(0, run.Failure(page.items[0].line, f"no process for this page: {error}"))
+                    done.append(page)
+            if watch:
+                watch(done, [one.page for one in running])
+            if running:
+                wait([one.connection for one in running] + [one.process.sentinel for one in running], timeout=0.5)
+            for one in list(running):
+                if one.step():
+                    running.remove(one)
+                    done.append(one.page)
+        if watch:
+            watch(done, [])
+    finally:
+        for one in running:
+            one.stop()

@@ -1,0 +1,299 @@
+"""The process of one page: run its items in order, send a result for each, stop at the first failure of a cell."""
+
+import builtins
+import ctypes
+import doctest
+import multiprocessing
+import os
+import re
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from _ext.sessions import shell as shells
+from _ext.sessions.source import CELL, PICTURES, PROMISE
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
+
+ADDRESS = re.compile(r"0x[0-9a-fA-F]{8,}")
+PR_SET_PDEATHSIG = 1  # Linux: prctl(2)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a page may use: seconds an item, bytes of output a page, bytes of memory beyond the start, bytes a file."""
+
+    seconds: float = 60
+    output: int = 1_000_000
+    memory: int = 4 * 2**30
+    file: int = 256 * 2**20
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why an item failed: `line` as the reader counts, one line of `reason`, more in `detail`."""
+
+    line: int
+    reason: str
+    detail: str = ""
+
+
+@dataclass
+class Result:
+    """What an item gave. `outputs` are notebook outputs, `picture` what the pictures room drew."""
+
+    index: int
+    outputs: list = field(default_factory=list)
+    count: int | None = None
+    picture: object = None
+    failures: list = field(default_factory=list)
+    seconds: float = 0.0
+    promises: int = 0
+
+
+class OutOfTime(BaseException):
+    """An item ran past its time; not an Exception, so that a page's own handlers let it pass."""
+
+
+def prepare():
+    """Import what a page's process needs, so that the warm process does it once."""
+    with suppress(ImportError):
+        import _ext.pictures.graph
+        import _ext.pictures.layout  # noqa: F401
+
+
+def run_page(connection, items, limits, private):
+    """Run `items` and send a Result for each; then leave without Python's slow way out.
+
+    `private` are texts that must not be printed: paths of this machine.
+    """
+    session = Session(limits, private)
+    for index, item in enumerate(items):
+        connection.send(("start", index))
+        result = session.run(index, item)
+        connection.send(("result", result))
+        for earlier, outputs in session.changed():
+            connection.send(("outputs", earlier, outputs))
+        if result.failures and item.kind == CELL:
+            break  # what follows builds on this cell
+    connection.send(("end",))
+    connection.close()
+    session.close()
+    os._exit(0)
+
+
+class Session:
+    """One page's namespace, shell and captured outputs."""
+
+    def __init__(self, limits, private):
+        self.limits = limits
+        if hasattr(os, "setsid"):
+            os.setsid()  # a group of its own: what the page starts can be ended with it
+        _die_with_the_server()
+        # In a forked page the default is the fork server; a page's own code expects the platform's.
+        multiprocessing.set_start_method(None, force=True)
+        self.folder = tempfile.TemporaryDirectory(prefix="page-")
+        os.chdir(self.folder.name)
+        self.private = [*private, os.path.realpath(self.folder.name)]
+        self.outputs = shells.Outputs(limits.output)
+        self.shell = shells.warm()
+        self.shell.outputs = self.outputs
+        self.shell.user_ns["__name__"] = "__main__"
+        shells.plain_warnings()
+        self.low = {name: tempfile.TemporaryFile() for name in ("stdout", "stderr")}  # what is written below Python
+        for fd, name in ((1, "stdout"), (2, "stderr")):
+            os.dup2(self.low[name].fileno(), fd)
+            setattr(sys, name, shells.Stream(self.outputs, name, fd))
+        self.done = []
+        if hasattr(signal, "SIGALRM"):
+            signal.signal(signal.SIGALRM, self._out_of_time)
+        _bound_memory(limits)
+
+    def close(self):
+        """Leave nothing behind."""
+        with suppress(OSError):
+            os.chdir("/")
+            self.folder.cleanup()
+
+    def run(self, index, item):
+        """Run one item; its Result holds every failure, none is raised."""
+        result = Result(index)
+        result.outputs = self.outputs.start()
+        began = time.perf_counter()
+        step = {CELL: self._cell, PROMISE: self._promise}.get(item.kind, self._picture)
+        if hasattr(signal, "SIGALRM"):
+            # Again each second: a page that swallows the first is told again.
+            signal.setitimer(signal.ITIMER_REAL, self.limits.seconds, 1)
+        try:
+            step(item, result)
+        except OutOfTime as error:
+            result.failures.append(Failure(item.line, str(error)))
+        except shells.TooMuchOutput as error:
+            result.failures.append(Failure(item.line, str(error)))
+        except BaseException as error:  # noqa: BLE001 - the room's own code failed: say so, with its place
+            result.failures.append(Failure(item.line, _one_line(error), traceback.format_exc()))
+        finally:
+            if hasattr(signal, "SIGALRM"):
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        result.seconds = time.perf_counter() - began
+        self._drain(item, result)
+        self._check(item, result)
+        self.done.append(result)
+        return result
+
+    def changed(self):
+        """Give (index, outputs) of earlier items whose displays this one updated."""
+        if not self.outputs.updated:
+            return []
+        self.outputs.updated = False
+        return [(result.index, result.outputs) for result in self.done[:-1]]
+
+    def _cell(self, item, result):
+        result.count = self.shell.execution_count
+        ran = self.shell.run_cell(item.source, store_history=True)
+        error = ran.error_before_exec or ran.error_in_exec
+        expected = "raises-exception" in item.tags
+        if isinstance(error, (OutOfTime, shells.TooMuchOutput, SystemExit)) or (error is not None and not expected):
+            result.failures.append(Failure(item.line - 1 + self._line(error, result.count), f"cell failed: {_one_line(error)}"))
+        elif expected and error is None:
+            result.failures.append(Failure(item.line, "cell is tagged raises-exception and raised nothing"))
+
+    def _line(self, error, count):
+        """Where in the cell the error came up, from 1."""
+        if isinstance(error, SyntaxError) and error.lineno:
+            return error.lineno
+        line, at = 1, error.__traceback__
+        while at is not None:
+            if at.tb_frame.f_code.co_filename.startswith(f"<ipython-input-{count}-"):
+                line = at.tb_lineno
+            at = at.tb_next
+        return line
+
+    def _promise(self, item, result):
+        try:
+            test = doctest.DocTestParser().get_doctest(item.source, self.shell.user_ns, "page", None, 0)
+        except ValueError as error:
+            result.failures.append(Failure(item.line, f"promise cannot be read: {error}"))
+            return
+        test.globs = self.shell.user_ns  # the page's own namespace, not a copy
+        if not test.examples:
+            result.failures.append(Failure(item.line, "promise holds no example"))
+        runner = _Runner(item, result)
+        underscore = getattr(builtins, "_", None)
+        hook, stdout = sys.displayhook, sys.stdout
+        try:
+            runner.run(test, out=lambda text: None, clear_globs=False)
+        finally:
+            sys.displayhook, sys.stdout = hook, stdout
+            if underscore is None and hasattr(builtins, "_"):
+                del builtins._  # left by Python's own display hook; IPython's stands aside where it finds one
+        result.promises = len(test.examples)
+
+    def _picture(self, item, result):
+        from _ext.pictures.graph import draw_graph
+        from _ext.pictures.layout import draw_layout
+
+        title = item.title or None
+        try:
+            if item.kind == PICTURES[0]:
+                result.picture = draw_graph(item.source, title, item.alt)
+            else:
+                lines = [line for line in item.source.splitlines() if line.strip()]
+                result.picture = draw_layout(lines, dict(self.shell.user_ns), title, item.alt)
+        except Exception as error:  # noqa: BLE001 - any error of the page's code
+            result.failures.append(Failure(item.line, f"picture failed: {_one_line(error)}", traceback.format_exc(limit=-3)))
+
+    def _drain(self, item, result):
+        """Add what C code and child processes wrote, after what Python wrote."""
+        with suppress(Exception):
+            ctypes.CDLL(None).fflush(None)
+        for name, file in self.low.items():
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0)
+            try:
+                self.outputs.stream(name, file.read(min(size, self.limits.output + 1)).decode(errors="replace"))
+            except shells.TooMuchOutput as error:
+                if not result.failures:
+                    result.failures.append(Failure(item.line, str(error)))
+            file.seek(0)
+            file.truncate()
+
+    def _check(self, item, result):
+        """Refuse what would differ on another machine or on another day, and what a page does not announce."""
+        texts = []
+        for output in result.outputs:
+            if output.get("name") == "stderr" and "stderr" not in item.tags:
+                line = output["text"].strip().splitlines()[-1:] or [""]
+                result.failures.append(Failure(item.line, f"wrote to stderr: {line[0]}", output["text"]))
+            texts.append(output.get("text", ""))
+            texts.append(output.get("evalue", ""))
+            texts += [value for kind, value in output.get("data", {}).items() if kind.startswith("text/") and isinstance(value, str)]
+        text = "\n".join(texts)
+        if address := ADDRESS.search(text):
+            result.failures.append(Failure(item.line, f"prints a memory address ({address[0]}), which differs at each build"))
+        for path in self.private:
+            if path in text:
+                result.failures.append(Failure(item.line, f"prints a path of this machine ({path})"))
+
+    def _out_of_time(self, signum, frame):
+        raise OutOfTime(f"no end within {self.limits.seconds:g} s")
+
+
+class _Runner(doctest.DocTestRunner):
+    """Keep each failed example as a Failure, with its own line and with what was expected and got."""
+
+    def __init__(self, item, result):
+        super().__init__(verbose=False)
+        self.item, self.result = item, result
+
+    def report_start(self, out, test, example):
+        pass
+
+    def report_success(self, out, test, example, got):
+        pass
+
+    def report_failure(self, out, test, example, got):
+        difference = self._checker.output_difference(example, got, self.optionflags)
+        self._fail(example, "promise failed", difference)
+
+    def report_unexpected_exception(self, out, test, example, exc_info):
+        error = exc_info[1]
+        if isinstance(error, (OutOfTime, shells.TooMuchOutput)):
+            raise error
+        self._fail(example, f"promise raised {_one_line(error)}", "")
+
+    def _fail(self, example, reason, difference):
+        code = "".join(f"{'>>>' if at == 0 else '...'} {line}\n" for at, line in enumerate(example.source.splitlines()))
+        self.result.failures.append(Failure(self.item.line + example.lineno, reason, code + difference))
+
+
+def _one_line(error):
+    """Name an exception in one line, as the reader sees it."""
+    text = " ".join(str(error).split())
+    name = type(error).__name__
+    return f"{name}: {text[:300]}{'…' if len(text) > 300 else ''}" if text else name
+
+
+def _die_with_the_server():
+    """End this page when the process it was forked from ends, however it ends."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _bound_memory(limits):
+    """Make a page that asks for too much memory fail by an exception, in its own cell."""
+    if resource is None or sys.platform != "linux":
+        return
+    pages = int(open("/proc/self/statm").read().split()[0])
+    bound = pages * resource.getpagesize() + limits.memory
+    for kind, size in ((resource.RLIMIT_AS, bound), (resource.RLIMIT_FSIZE, limits.file), (resource.RLIMIT_CORE, 0)):
+        hard = resource.getrlimit(kind)[1]
+        size = size if hard == resource.RLIM_INFINITY else min(size, hard)
+        resource.setrlimit(kind, (size, size))

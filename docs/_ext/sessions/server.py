@@ -1,0 +1,64 @@
+"""The warm process that pages are forked from.
+
+The standard library's fork server imports torch once; each page is a fork of it.
+The rule that makes this safe: the server may import anything and must compute nothing,
+since a fork of a process whose thread pools have worked can hang.
+Where fork is not safe (macOS) or not there (Windows), each page is a fresh process.
+"""
+
+import multiprocessing
+import os
+import re
+import sys
+from pathlib import Path
+
+PACKAGES = Path(__file__).parents[2]  # the folder that holds `_ext`
+METHOD = os.environ.get("SESSIONS_START_METHOD") or ("forkserver" if sys.platform == "linux" else "spawn")
+
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",  # pages run side by side; and no sum depends on the number of cores
+    "MKL_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    "PYTHONHASHSEED": "0",  # sets of strings print in one order
+}
+
+# Slow imports that torch puts off until a first call: word on a page -> module.
+LATE = {
+    "gradcheck|gradgradcheck|assert_close|sparse_csr|to_sparse": "torch.testing",
+    "gradcheck|gradgradcheck": "sympy",
+    r"optim\b|torch\.compile|torch\.func|jacrev|jacfwd|torch\.export": "torch._dynamo",
+    "pyplot": "matplotlib.pyplot",
+}
+
+
+def late_imports(texts):
+    """Name the slow modules that these page texts will import: worth doing once, before the forks."""
+    return [module for words, module in LATE.items() if any(re.search(words, text) for text in texts)]
+
+
+def start(texts=()):
+    """Start importing, in the background; `texts` are those of the pages that are likely to run.
+
+    Called before Sphinx loads its extensions, so that both go on side by side.
+    """
+    for name, value in ENVIRONMENT.items():
+        os.environ[name] = value
+    # The server does not see sys.path in Python 3.11, only this variable.
+    known = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    if str(PACKAGES) not in known:
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(PACKAGES), *known])
+    if METHOD != "forkserver":
+        return
+    from multiprocessing import forkserver
+
+    # When Sphinx runs as a script, not with -m, every page would import that script again.
+    main = sys.modules["__main__"]
+    script = ["sphinx.cmd.build"] if getattr(main, "__spec__", None) is None else []
+    forkserver.set_forkserver_preload(["torch", "numpy", *late_imports(texts), *script, "_ext.sessions.warm"])
+    forkserver.ensure_running()
+
+
+def context():
+    """The multiprocessing context in which each page gets its process."""
+    return multiprocessing.get_context(METHOD)
