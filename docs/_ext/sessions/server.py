@@ -23,6 +23,8 @@ ENVIRONMENT = {
     "PYTHONHASHSEED": "0",  # sets of strings print in one order
 }
 
+_started = []
+
 # Slow imports that torch puts off until a first call: word on a page -> module.
 LATE = {
     "gradcheck|gradgradcheck|assert_close|sparse_csr|to_sparse": "torch.testing",
@@ -40,14 +42,16 @@ def late_imports(texts):
 def start(texts=()):
     """Start importing, in the background; `texts` are those of the pages that are likely to run.
 
-    Called before Sphinx loads its extensions, so that both go on side by side.
+    Called before Sphinx loads its extensions, so that both go on side by side. A second call does nothing.
     """
+    if _started:
+        return
+    _started.append(True)
     for name, value in ENVIRONMENT.items():
         os.environ[name] = value
     # The server does not see sys.path in Python 3.11, only this variable.
     known = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    if str(PACKAGES) not in known:
-        os.environ["PYTHONPATH"] = os.pathsep.join([str(PACKAGES), *known])
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(PACKAGES), *known]))
     if METHOD != "forkserver":
         return
     from multiprocessing import forkserver
@@ -59,6 +63,24 @@ def start(texts=()):
     forkserver.ensure_running()
 
 
+def start_for(sources, doctrees):
+    """Start if a file under the folder `sources` is newer than the last build's environment in `doctrees`."""
+    last = Path(doctrees, "environment.pickle")
+    since = last.stat().st_mtime if last.exists() else 0
+    changed = [path for path in files_under(sources) if path.stat().st_mtime > since]
+    if changed:
+        start([path.read_text("utf-8", errors="replace") for path in changed if path.suffix in {".md", ".py"}])
+
+
+def files_under(sources):
+    """List what a site is made of, leaving out what a build made."""
+    for path in sorted(Path(sources).rglob("*")):
+        parts = path.relative_to(sources).parts
+        if path.is_file() and not {"_build", "__pycache__"} & set(parts):
+            yield path
+
+
 def context():
     """The multiprocessing context in which each page gets its process."""
+    start()
     return multiprocessing.get_context(METHOD)

@@ -1,0 +1,8 @@
+"""Sphinx extension, listed first: start the warm process while Sphinx loads the others."""
+
+from _ext.sessions import server
+
+
+def setup(app):
+    server.start_for(app.srcdir, app.doctreedir)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,88 @@
+"""Run Sphinx in a folder of its own, and publish what it wrote only when nothing failed.
+
+Sphinx writes page by page and forgets its warnings once a page is read.
+So it works in BUILDDIR/.work; a good build is copied and takes the site's place in one rename,
+and after a bad one the next build reads every page again.
+"""
+
+import shutil
+import signal
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+from _ext.sessions import server
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+
+def main(builder, source, folder, options):
+    """Build; return the exit status: 0 good, 1 warnings, 2 an error, 3 another build runs here."""
+    work = Path(folder, ".work", builder)
+    doctrees = Path(folder, ".work", f"{builder}-doctrees")
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        with _alone(work.with_suffix(".lock")):
+            server.start_for(source, doctrees)
+            status = _sphinx(["-b", builder, "-d", str(doctrees), *options, source, str(work)])
+            if status == 0 and builder == "html":
+                _publish(work, Path(folder, builder))
+            if status != 0:
+                Path(doctrees, "environment.pickle").unlink(missing_ok=True)
+            return status
+    except _Busy:
+        print(f"another build is at work in {folder}; wait for it to end", file=sys.stderr)
+        return 3
+    except OSError as error:
+        Path(doctrees, "environment.pickle").unlink(missing_ok=True)
+        print(f"not built: {error.strerror}: {error.filename}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted; the site is as it was", file=sys.stderr)
+        return 130
+
+
+def _sphinx(arguments):
+    from sphinx.cmd.build import main as sphinx_main
+
+    return sphinx_main(arguments)
+
+
+def _publish(work, site):
+    """Put a copy of `work` in the place of `site`; a copy that fails leaves `site` as it was."""
+    fresh, old = site.with_name(f".{site.name}.new"), site.with_name(f".{site.name}.old")
+    for path in (fresh, old):
+        shutil.rmtree(path, ignore_errors=True)
+    try:
+        shutil.copytree(work, fresh, ignore=shutil.ignore_patterns(".buildinfo*"))
+    except (OSError, shutil.Error):
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+    if site.exists():
+        site.rename(old)
+    fresh.rename(site)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+class _Busy(Exception):
+    """Another build holds the lock."""
+
+
+@contextmanager
+def _alone(path):
+    """Hold a lock that ends with this process, however it ends."""
+    with open(path, "w") as lock:
+        if fcntl is not None:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise _Busy from None
+        yield
+
+
+def _interrupt(signum, frame):
+    raise KeyboardInterrupt
