@@ -55,7 +55,7 @@ def td_loss(net, target_net, batch, detach=True):
 
 
 def train(transitions, detach=True, sync_every=0, updates=600, batch_size=512):
-    """A trained table of action values and its error against Q* after each update.
+    """A trained table of action values and its weights after each update.
 
     With `sync_every`, targets come from a copy of the network that is refreshed
     every so many updates; with 0 they come from the network itself.
@@ -65,7 +65,7 @@ def train(transitions, detach=True, sync_every=0, updates=600, batch_size=512):
     nn.init.zeros_(net.weight)
     target_net = copy.deepcopy(net).requires_grad_(False) if sync_every else net
     optimizer = torch.optim.Adam(net.parameters(), lr=0.02)
-    errors = []
+    history = []
     for update in range(updates):
         if sync_every and update % sync_every == 0:
             target_net.load_state_dict(net.state_dict())
@@ -74,8 +74,8 @@ def train(transitions, detach=True, sync_every=0, updates=600, batch_size=512):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        errors.append((net.weight.detach() - exact).square().mean().sqrt())
-    return net, torch.stack(errors)
+        history.append(net.weight.detach().clone())
+    return net, torch.stack(history)
 
 
 exact = exact_values()
@@ -98,10 +98,11 @@ ways = {
     "detach": dict(detach=True),
     "target network": dict(sync_every=10),
 }
-nets, curves = {}, {}
+curves = {}
 for name, options in ways.items():
-    nets[name], curves[name] = train(transitions, **options)
-    loss = td_loss(nets[name], nets[name], transitions).item()
+    net, history = train(transitions, **options)
+    curves[name] = (history - exact).square().mean(dim=(1, 2)).sqrt()
+    loss = td_loss(net, net, transitions).item()
     print(f"  {name:18} {loss:9.4f} {curves[name][-1]:12.3f}")
 
 fig, ax = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
