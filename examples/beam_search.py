@@ -108,10 +108,11 @@ print(f"{len(every):,} sentences a prompt, {PROMPTS} prompts")
 
 
 def judge(words, scores):
-    """Prompts whose best sentence was found, mean log-probability lost, share of scores that are true."""
-    true = torch.stack([score(model, *prompt) for prompt in zip(state, context, words)])
+    """Best sentences found, mean log-probability lost, share of the scores that are true."""
+    true_scores = torch.stack([score(model, *prompt) for prompt in zip(state, context, words)])
     found = (words[:, 0] == best_words).all(dim=1).sum().item()
-    return found, (best_scores - true[:, 0]).mean().item(), torch.isclose(scores, true, atol=1e-4).float().mean().item()
+    lost = (best_scores - true_scores[:, 0]).mean().item()
+    return found, lost, torch.isclose(scores, true_scores, atol=1e-4).float().mean().item()
 
 
 print("\nbeams    best sentence found    log-probability lost    scores that are true")
@@ -127,11 +128,12 @@ mistakes = {
 }
 for name, mistake in mistakes.items():
     found, gap, true = judge(*beam_search(model, state, context, 8, **mistake))
-    print(f"  {name:28} {found:3} of {PROMPTS} found, {gap:.3f} lost, {true:.0%} of the scores true")
+    print(f"  {name:28} {found:3} of {PROMPTS} found, {gap:.3f} lost, {true:.0%} of scores true")
 
 print("\nstorage for 8 beams (KiB)")
-print(f"  state, repeat_interleave {spread(state, 8).untyped_storage().nbytes() / 1024:5.1f}")
-print(f"  context, expand          {context[:, None].expand(-1, 8, -1).untyped_storage().nbytes() / 1024:5.1f}")
+copied, viewed = spread(state, 8), context[:, None].expand(-1, 8, -1)
+print(f"  state, repeat_interleave {copied.untyped_storage().nbytes() / 1024:5.1f}")
+print(f"  context, expand          {viewed.untyped_storage().nbytes() / 1024:5.1f}")
 
 fig, ax = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
 ax.plot(lost.keys(), lost.values(), "o-", color="#2a7fba")

@@ -94,13 +94,15 @@ with torch.device("meta"):  # shapes and dtypes without any data
     language_model = TinyLanguageModel()
 
 total = count(model)
-print(f"ResNet-18 on {model.fc.weight.device}: {total['trainable']:,} parameters, {total['buffers']:,} elements in buffers")
-print(f"its shapes work too: {tuple(model(torch.empty(8, 3, 224, 224, device='meta')).shape)}")
+print(f"ResNet-18 on {model.fc.weight.device}")
+print(f"  {total['trainable']:,} parameters, {total['buffers']:,} elements in buffers")
+print(f"  8 images give {tuple(model(torch.empty(8, 3, 224, 224, device='meta')).shape)}")
 
 print("\nmodule       parameters  share   buffers")
 by_module = {name: count(module) for name, module in model.named_children()}
 for name, part in by_module.items():
-    print(f"  {name:8} {part['trainable']:12,} {part['trainable'] / total['trainable']:6.1%} {part['buffers']:9,}")
+    share = part["trainable"] / total["trainable"]
+    print(f"  {name:8} {part['trainable']:12,} {share:6.1%} {part['buffers']:9,}")
 
 model.requires_grad_(False)
 model.fc.requires_grad_(True)
@@ -112,12 +114,12 @@ for dtype in (torch.float32, torch.bfloat16):
     sizes = ", ".join(f"{kind}: {size:,}" for kind, size in bytes_by_dtype(model.to(dtype)).items())
     print(f"  model.to({dtype}) -> {sizes}")
 
-twice = dict(language_model.named_parameters(remove_duplicate=False))
+every_name = [p for _, p in language_model.named_parameters(remove_duplicate=False)]
 by_address = {p.data_ptr(): p.numel() for p in language_model.parameters()}
 print("\ntied embedding and head")
-print(f"  parameters()            {count(language_model)['trainable']:12,}")
-print(f"  each name for itself    {sum(p.numel() for p in twice.values()):12,}    one matrix counted twice")
-print(f"  keyed by data_ptr()     {sum(by_address.values()):12,}    on meta every address is {set(by_address)}")
+print(f"  parameters()          {count(language_model)['trainable']:12,}")
+print(f"  each name for itself  {sum(p.numel() for p in every_name):12,}  one matrix twice")
+print(f"  keyed by data_ptr()   {sum(by_address.values()):12,}  meta addresses: {set(by_address)}")
 
 fig, ax = plt.subplots(figsize=(5.5, 2.6), layout="constrained")
 shown = {name: part["trainable"] / 1e6 for name, part in by_module.items() if part["trainable"]}

@@ -19,7 +19,9 @@ trunk = nn.Sequential(
     nn.Linear(WIDTH, WIDTH), nn.Tanh(),
     nn.Linear(WIDTH, WIDTH), nn.Tanh(),
 )
-heads = nn.ModuleDict({"size": nn.Linear(WIDTH, 1), "kind": nn.Linear(WIDTH, 5), "place": nn.Linear(WIDTH, 2)})
+heads = nn.ModuleDict({
+    "size": nn.Linear(WIDTH, 1), "kind": nn.Linear(WIDTH, 5), "place": nn.Linear(WIDTH, 2),
+})
 model = nn.ModuleDict({"trunk": trunk, "heads": heads})
 
 inputs = torch.randn(BATCH, FEATURES)
@@ -40,7 +42,11 @@ def losses():
 
 # Each way is a list of calls, so that the graph can be weighed between them.
 def retained(a, b, c):
-    return [lambda: a.backward(retain_graph=True), lambda: b.backward(retain_graph=True), lambda: c.backward()]
+    return [
+        lambda: a.backward(retain_graph=True),
+        lambda: b.backward(retain_graph=True),
+        lambda: c.backward(),
+    ]
 
 
 def summed(a, b, c):
@@ -59,10 +65,14 @@ class Saved:
 
 
 def run(way):
-    """Gradients, work of the backward calls in MFLOP, and KiB held by the graph before and after each call."""
+    """Gradients, work of the backward calls (MFLOP), KiB held by the graph.
+
+    The last is a list: before the first call, and after each of them.
+    """
     model.zero_grad()
     alive = weakref.WeakSet()
-    not_counted = {t.untyped_storage().data_ptr() for t in (inputs, size, kind, place, *model.parameters())}
+    other = (inputs, size, kind, place, *model.parameters())  # there with and without a graph
+    not_counted = {tensor.untyped_storage().data_ptr() for tensor in other}
 
     def pack(tensor):
         saved = Saved(tensor)
@@ -70,8 +80,9 @@ def run(way):
         return saved
 
     def held():
-        storages = {saved.tensor.untyped_storage().data_ptr(): saved.tensor.untyped_storage() for saved in alive}
-        return sum(storage.nbytes() for address, storage in storages.items() if address not in not_counted) // 1024
+        storages = [saved.tensor.untyped_storage() for saved in alive]
+        sizes = {s.data_ptr(): s.nbytes() for s in storages if s.data_ptr() not in not_counted}
+        return sum(sizes.values()) // 1024
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda saved: saved.tensor):
         calls = way(*losses())

@@ -78,8 +78,9 @@ def accumulate(model, series, window, detach=True):
         with torch.autograd.graph.saved_tensors_hooks(pack, lambda saved: saved.tensor):
             forecast, state = model(series[step], state)
             loss = loss + nn.functional.mse_loss(forecast, series[step + 1])
-        storages = {saved.tensor.untyped_storage().data_ptr(): saved.tensor.untyped_storage() for saved in alive}
-        memory.append(sum(s.nbytes() for address, s in storages.items() if address not in not_counted) / 1024)
+        storages = [saved.tensor.untyped_storage() for saved in alive]
+        sizes = {s.data_ptr(): s.nbytes() for s in storages if s.data_ptr() not in not_counted}
+        memory.append(sum(sizes.values()) / 1024)
         if (step + 1) % window == 0:
             loss.backward(retain_graph=not detach)
             loss = 0.0
@@ -117,7 +118,8 @@ model = Forecaster()
 print("state carried to the next window without detach")
 for retain_graph in (False, True):
     error = error_without_detach(Forecaster(), series, retain_graph)
-    print(f"  retain_graph={retain_graph!s:5}  {type(error).__name__}: {str(error).split(' (')[0].split(':')[0]} ...")
+    text = str(error).split(" (")[0].split(":")[0]
+    print(f"  retain_graph={retain_graph!s:5}  {type(error).__name__}: {text} ...")
 
 carried = accumulate(model, series, WINDOW, detach=False)
 cut = accumulate(model, series, WINDOW)

@@ -106,7 +106,8 @@ for name, options in ways.items():
     print(f"  {name:18} {loss:9.4f} {curves[name][-1]:12.3f}")
 
 fig, ax = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
-for (name, curve), colour, style in zip(curves.items(), ("#d1495b", "#2a7fba", "#2e8b57"), ("-", "-", "--")):
+looks = [("#d1495b", "-"), ("#2a7fba", "-"), ("#2e8b57", "--")]
+for (name, curve), (colour, style) in zip(curves.items(), looks):
     ax.plot(curve, label=name, color=colour, linestyle=style)
 ax.set_xlabel("updates")
 ax.set_ylabel("RMS error of Q (reward)")
