@@ -7,6 +7,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent
 sys.path[:0] = [str(ROOT / "docs")]
 
+from _ext.site import hosted  # noqa: E402 - docs/ is on the path only now
+
 project = "Torch Field Guide"
 author = "the contributors"
 copyright = f"2026, {author}"
@@ -17,6 +19,11 @@ extensions = [
     "myst_nb",
     "sphinx_copybutton",
     "_ext.sessions.extension",
+    "_ext.site.accessible",
+    "_ext.site.mathml",
+    "_ext.site.notebooks",
+    "_ext.site.sidebar",
+    *hosted.extensions(),
 ]
 exclude_patterns = ["_build", "_ext", "_facts"]
 templates_path = ["docs/_templates"]
@@ -47,8 +54,18 @@ html_title = project
 pygments_dark_style = "a11y-high-contrast-dark"
 html_static_path = ["docs/_static"]
 html_css_files = ["site.css", "pictures.css"]
+html_js_files = [("site.js", {"defer": "defer"})]
+html_math_renderer = "mathml"
 html_copy_source = False
+html_use_index = False
 html_show_sphinx = False
 copybutton_prompt_text = r">>> |\.\.\. "
 copybutton_prompt_is_regexp = True
 copybutton_selector = "div:not(.output) > div.highlight pre"
+
+# Hosted: the site's address, from the environment; without it none of this is used
+html_baseurl = hosted.address()
+colab_address = hosted.colab()
+notfound_urls_prefix = hosted.path()
+ogp_site_url = hosted.address()
+ogp_social_cards = {"enable": False}

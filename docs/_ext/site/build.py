@@ -49,7 +49,33 @@ def main(builder, source, folder, options):
 def _sphinx(arguments):
     from sphinx.cmd.build import main as sphinx_main
 
-    return sphinx_main(arguments)
+    with _short_endings():
+        return sphinx_main(arguments)
+
+
+@contextmanager
+def _short_endings():
+    """Tell a fault of the pages, of the disk or of the user in one line; Sphinx's crash report is for its own."""
+    from sphinx._cli.util import errors
+    from sphinx.errors import SphinxError
+
+    crash_report = errors.handle_exception
+
+    def tell(exception, /, *, stderr=sys.stderr, **more):
+        if isinstance(exception, KeyboardInterrupt):
+            print("interrupted; the site is as it was", file=stderr)
+        elif isinstance(exception, OSError):
+            print(f"not built: {exception.strerror or exception}: {exception.filename or 'writing the site'}", file=stderr)
+        elif isinstance(exception, SphinxError):
+            print(f"not built: {exception}", file=stderr)
+        else:
+            crash_report(exception, stderr=stderr, **more)
+
+    errors.handle_exception = tell
+    try:
+        yield
+    finally:
+        errors.handle_exception = crash_report
 
 
 def _publish(work, site):
