@@ -19,7 +19,7 @@ _LABEL = "no gradient"
 _LABEL_SIZE = 11.0
 _MOST_PARALLEL = 3
 #: (widest box in px, most boxes beside each other), from comfortable to tight.
-_FITS = ((190.0, 4), (150.0, 4), (128.0, 3), (104.0, 3), (150.0, 2), (128.0, 2), (104.0, 2))
+_FITS = ((200.0, 4), (150.0, 4), (200.0, 2), (128.0, 3), (150.0, 2), (128.0, 2), (108.0, 3), (108.0, 2))
 
 
 def draw_graph(code: str, title: str | None = None, alt: str | None = None, *, key: str = "") -> Picture:
@@ -145,7 +145,7 @@ def _box(step: Step, label: str, labels: list[str], widest: float) -> _Box:
     inner = widest - 2 * _PAD
     lines = []
     if step.name and step.op:
-        op = f" = {step.op}()"
+        op = f" = {step.call}"
         if text_width(label + op, _SIZE["name"]) <= inner:
             lines.append(_Line(label, "name", op))
         else:

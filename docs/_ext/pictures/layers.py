@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GAP = 14.0  # px between neighbours in a layer
-BEND = 15.0  # px between a layer and the next one, in which edges bend
+BEND = 17.0  # px between a layer and the next one, in which edges bend
 PORT = 26.0  # px between two edges at the same side of a box
 LANE = 8.0  # px that an edge takes in a layer that it passes
 _SWEEPS = 12
@@ -140,17 +140,37 @@ class _Grid:
             for row in self.rows if down else self.rows[::-1]:
                 first, second = (self.above, self.below) if down else (self.below, self.above)
                 self._settle(row, [_mean([self.x[m] for m in first[n] or second[n]], self.x[n]) for n in row])
+        for chain in self.chains:
+            self._straighten(chain[1:-1])
         left = min((x - w / 2 for x, (w, _) in zip(self.x, self.size)), default=0.0)
         self.x = [x - left for x in self.x]
+
+    def _straighten(self, cells: list[int]) -> None:
+        """Put the cells of an edge below each other where the others leave room: the nearest such x wins."""
+        for x in sorted({self.x[n] for n in cells}, key=lambda x: (sum(abs(self.x[n] - x) for n in cells), x)):
+            if all(self._is_free(n, x) for n in cells):
+                for n in cells:
+                    self.x[n] = x
+                return
+
+    def _is_free(self, n: int, x: float) -> bool:
+        row = self.rows[self.row[n]]
+        k = row.index(n)
+        # Half a pixel less than the full distance is still apart.
+        left = k == 0 or x - self.x[row[k - 1]] >= self._distance(row[k - 1], n) - 0.5
+        return left and (k == len(row) - 1 or self.x[row[k + 1]] - x >= self._distance(n, row[k + 1]) - 0.5)
+
+    def _distance(self, a: int, b: int) -> float:
+        """Smallest distance between the centres of two neighbours."""
+        gap = GAP if min(a, b) < len(self.boxes) else LANE
+        return round((self.size[a][0] + self.size[b][0]) / 2 + gap, 1)
 
     def _settle(self, row: list[int], wanted: list[float]) -> None:
         """Least squares with the order kept (pool adjacent violators)."""
         offset, offsets = 0.0, []
         for k, n in enumerate(row):
             if k:
-                before = row[k - 1]
-                boxed = len(self.boxes) > max(n, before)
-                offset += (self.size[before][0] + self.size[n][0]) / 2 + (GAP if boxed else GAP - 4)
+                offset += self._distance(row[k - 1], n)
             offsets.append(offset)
         pools: list[list[float]] = []
         for want, offset in zip(wanted, offsets):

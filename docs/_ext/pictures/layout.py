@@ -122,13 +122,17 @@ class _Drawing:
     def __init__(self, rows: list[_Row]) -> None:
         self.rows = rows
         texts = [_value(c.value) for row in rows for c in (*self._cells(row, _COLUMNS), *self._strip(row, _COLUMNS)) if c]
-        self.cell_width = max([28.0, *(text_width(text, _VALUE) + 10 for text in texts)])
+        self.cell_width = max([26.0, *(text_width(text, _VALUE) + 10 for text in texts)])
         self.columns = max(3, min(_COLUMNS, int((PAGE_WIDTH - 2 * _MARGIN) // self.cell_width)))
         self.tables = [blocks(row.tensor, self.columns, _ROWS, _BLOCKS) for row in rows]
         self.strips = [self._strip(row, self.columns) for row in rows]
         distinct = list(dict.fromkeys(t for t in texts if t != "?"))
         self.colours = {text: k for k, text in enumerate(distinct)} if len(distinct) <= COLOURS else {}
-        self.beside = all(self._fits_beside(*pair) for pair in zip(self.tables, self.strips))
+        # Storages stand beside the values where all of them fit there, below each other.
+        values = max((self._block_width(block) for table in self.tables for block in table if block), default=0.0)
+        longest = max((len(cells) for cells in self.strips), default=0) * self.cell_width
+        self.strip_x = _MARGIN + values + 32
+        self.beside = self.strip_x + longest + _MARGIN <= PAGE_WIDTH and all(len(table) <= 1 for table in self.tables)
         self.out: list[str] = []
         self.width = 0.0
 
@@ -141,10 +145,6 @@ class _Drawing:
     def _strip(row: _Row, columns: int) -> list[Cell | None]:
         return strip(row.tensor, columns * _STRIP_LINES)
 
-    def _fits_beside(self, tables: list[Block | None], cells: list[Cell | None]) -> bool:
-        width = max((self._block_width(block) for block in tables if block), default=0.0)
-        return len(tables) <= 1 and width + 24 + len(cells) * self.cell_width <= PAGE_WIDTH - 2 * _MARGIN
-
     def _block_width(self, block: Block) -> float:
         return self.cell_width * max(len(line) for line in block.rows if line is not None)
 
@@ -156,12 +156,13 @@ class _Drawing:
         for row, tables, cells in zip(self.rows, self.tables, self.strips):
             facts = f"{_shape_facts(row.memory)} · {_size_facts(row.memory)}".replace(" ·", ",")
             sentences.append(f"{row.label}: {facts}.")
-            sentences.append(f"{self._storage_facts(row)}.".replace(" ·", ","))
+            facts = self._storage_facts(row).replace(" ·", ",")
+            sentences.append(f"{facts[0].upper()}{facts[1:]}.")
             if tables and not row.memory.device == "meta":
                 sentences.append(f"Values {self._values_in_words(row, tables)}.")
             if cells:
-                unused = [f"position {c.offset}" for c in cells if c and not c.used]
-                rest = f", of which {listed(unused)} {'is' if len(unused) == 1 else 'are'} not used" if unused else ""
+                unused = [str(c.offset) for c in cells if c and not c.used]
+                rest = f", with position{'s' if len(unused) > 1 else ''} {listed(unused)} not used" if unused else ""
                 sentences.append(f"Storage in order: {_line_in_words(cells)}{rest}.")
         return " ".join(sentences)
 
@@ -222,9 +223,8 @@ class _Drawing:
         if cells:
             heading = f"storage {_letter(row.memory.storage or 0)}"
             if self.beside:
-                x = PAGE_WIDTH - _MARGIN - len(cells) * self.cell_width
-                side = self._text([heading], "heading", _HEADING, x, y) + 4
-                bottom = max(bottom, self._line(cells, x, side, "place") if tables else side + _CELL_HEIGHT)
+                side = self._text([heading], "heading", _HEADING, self.strip_x, y) + 4
+                bottom = max(bottom, self._line(cells, self.strip_x, side, "place"))
             else:
                 y = self._text([heading], "heading", _HEADING, _MARGIN, bottom + 4) + 4
                 for start in range(0, len(cells), self.columns):

@@ -127,9 +127,10 @@ def strip(tensor: Tensor, most: int) -> list[Cell | None]:
     if length <= most:
         wanted = set(range(length))
     else:
-        # Both ends, and the place where the tensor begins.
+        # Both ends, and the place where the tensor begins; two cells go to the gaps between them.
         end = max(1, most // 4)
-        middle = range(max(0, first - 1), min(length, first + most - 2 * end - 3))
+        start = max(first, end)
+        middle = range(start, min(length, start + most - 2 * end - 2))
         wanted = {*range(end), *middle, *range(length - end, length)}
     cells: list[Cell | None] = []
     for position in sorted(wanted):

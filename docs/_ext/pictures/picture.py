@@ -15,6 +15,7 @@ PAGE_WIDTH = 352
 #: The widest of the usual ones, so that text never leaves its box.
 MONO_ADVANCE = 0.61
 
+_WORD_ENDS = re.compile(r"(?<=[\s.,])|(?<=_)(?![_(])|(?<=[a-z])(?=[A-Z])")
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -66,9 +67,9 @@ def text_width(text: str, size: float) -> float:
 
 
 def wrap(text: str, size: float, width: float) -> list[str]:
-    """Break `text` into lines that fit `width` px, after spaces, dots, commas and underscores where it can."""
+    """Break `text` into lines that fit `width` px, where a word ends: `a b`, `a.b`, `a,b`, `a_b`, `aB`."""
     lines, line = [], ""
-    for part in re.findall(r"[^\s._,]*(?:[\s._,]|$)", text):
+    for part in _WORD_ENDS.split(text):
         if line and text_width((line + part).rstrip(), size) > width:
             lines.append(line.rstrip())
             line = ""

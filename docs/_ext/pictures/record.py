@@ -47,6 +47,11 @@ class Step:
     state: str
 
     @property
+    def call(self) -> str:
+        """The call as it is written: `mul()`, and `.data` for an attribute."""
+        return self.op if self.op.startswith(".") or not self.op else f"{self.op}()"
+
+    @property
     def requires_grad(self) -> bool:
         return self.leaf or bool(self.grad_fn)
 
@@ -83,7 +88,7 @@ class Graph:
 
     def labels(self) -> list[str]:
         """A name for every step, each different; a name that several states share is numbered."""
-        bases = [s.name or f"{s.op or 'tensor'}()" for s in self.steps]
+        bases = [s.name or s.call or "tensor" for s in self.steps]
         seen: dict[str, int] = {}
         labels = []
         for base in bases:
