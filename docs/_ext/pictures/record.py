@@ -291,9 +291,11 @@ class _Recorder(TorchFunctionMode):
         """Read again what may change without a new step."""
         draft = self._drafts[step]
         tensor = draft.tensor
-        self._states[id(tensor)] = self._state(tensor)
-        draft.leaf = tensor.is_leaf and tensor.requires_grad
-        if tensor.requires_grad:
+        fn, _ = self._states[id(tensor)] = self._state(tensor)
+        draft.leaf = fn is None and tensor.requires_grad
+        if fn is not None:
+            self._gradient_edges[fn, tensor.output_nr] = step
+        elif draft.leaf:
             edge = get_gradient_edge(tensor)
             self._gradient_edges[edge.node, edge.output_nr] = step
 
@@ -354,7 +356,7 @@ class _Recorder(TorchFunctionMode):
         try:
             for name, tensor in _named_tensors(namespace):
                 self._note_name(name, tensor)
-                if tensor.is_leaf and tensor.grad is not None:
+                if self._is_known_leaf(tensor) and tensor.grad is not None:
                     self._note_name(f"{name}.grad", tensor.grad)
         finally:
             self._paused = False
@@ -364,6 +366,10 @@ class _Recorder(TorchFunctionMode):
         if id(tensor) in self._current:
             draft = self._drafts[self._step_of(tensor)]
             draft.name = draft.name or name
+
+    def _is_known_leaf(self, tensor: Tensor) -> bool:
+        step = self._current.get(id(tensor))
+        return step is not None and self._drafts[step].leaf
 
     def graph(self, namespace: dict[str, Any]) -> Graph:
         """What was recorded, without tensors that no call read and no variable holds."""
