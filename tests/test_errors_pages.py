@@ -1,0 +1,133 @@
+"""Every page of the error index has the form that readers and the other tests rely on."""
+
+import doctest
+import re
+
+import pytest
+
+from _ext.errors.pages import ROOT, index, paths, read
+from _ext.errors.template import fold
+from _ext.sessions import source
+
+STEMS = [path.relative_to(ROOT).with_suffix("").as_posix() for path in paths()]
+every_page = pytest.mark.parametrize("stem", STEMS)
+
+
+def page_of(stem):
+    return read(ROOT / f"{stem}.md")
+
+
+def sections(page):
+    """Give (heading, text) for each second-level section."""
+    parts = re.split(r"^## (.+)$", page.body, flags=re.M)
+    return list(zip(parts[1::2], parts[2::2]))
+
+
+def fences(text, kind):
+    return re.findall(rf"^```\{{{kind}\}}.*?\n(.*?)^```$", text, re.M | re.S)
+
+
+def tracebacks(text):
+    """Give the exception line(s) that each doctest of `text` promises."""
+    found = []
+    for body in fences(text, "doctest"):
+        found += [example.exc_msg for example in doctest.DocTestParser().get_examples(body) if example.exc_msg]
+    return found
+
+
+def cure(section):
+    return section.partition("**Cure:**")[2]
+
+
+def test_there_are_pages():
+    assert len(STEMS) > 2
+
+
+@every_page
+def test_session_can_read_it(stem):
+    path = ROOT / f"{stem}.md"
+    assert source.items_of(path.read_text("utf-8"), path.parent)
+
+
+@every_page
+def test_each_cause_raises_and_is_cured(stem):
+    page = page_of(stem)
+    causes = [(heading, text) for heading, text in sections(page) if heading.startswith("Cause: ")]
+    assert causes, "no section '## Cause: ...'"
+    for heading, text in causes:
+        before = text.partition("**Cure:**")[0]
+        after = cure(text)
+        assert after, f"no '**Cure:**' in {heading!r}"
+        assert page.silent or tracebacks(before), f"nothing is raised in {heading!r}"
+        if page.silent:
+            assert fences(before, "code-cell") or fences(before, "doctest"), f"nothing is shown in {heading!r}"
+        promises = [body for body in fences(after, "doctest")]
+        right = [e for body in promises for e in doctest.DocTestParser().get_examples(body) if e.want and not e.exc_msg]
+        assert right, f"no right value is promised for the cure of {heading!r}"
+
+
+@every_page
+def test_wrong_cures_are_shown(stem):
+    for heading, text in sections(page_of(stem)):
+        if heading == "Wrong cures":
+            for advice in re.split(r"^### .+$", text, flags=re.M)[1:]:
+                assert fences(advice, "doctest") or fences(advice, "code-cell")
+
+
+@every_page
+def test_a_silent_page_has_the_check_that_catches_it(stem):
+    page = page_of(stem)
+    checks = [text for heading, text in sections(page) if heading == "The check that would have caught it"]
+    assert bool(checks) == page.silent == stem.startswith("silent/")
+    assert all(fences(text, "doctest") for text in checks)
+
+
+@every_page
+def test_each_promised_error_that_is_this_pages_finds_it(stem):
+    page = page_of(stem)
+    if not page.silent:
+        raised = tracebacks(page.body)
+        assert raised
+        assert stem in {index().find(text).stem for text in raised if index().find(text)}
+
+
+@every_page
+def test_each_message_is_raised_on_the_page(stem):
+    page = page_of(stem)
+    raised = tracebacks(page.body)
+    for message in page.messages:
+        if message.until or message.needs:
+            continue
+        if page.kinds and all(kind.endswith("Warning") for kind in page.kinds):
+            raised_texts = raised + fences(page.body, "doctest")
+        else:
+            raised_texts = raised
+        alone = index().matcher.__class__([[message.template]])
+        assert any(hit.complete for text in raised_texts for hit in alone.hits(fold(text))), message.text
+
+
+@every_page
+def test_title_finds_its_page(stem):
+    page = page_of(stem)
+    if page.messages and not page.silent:
+        assert index().find(page.title).stem == stem
+
+
+@every_page
+def test_the_types_are_those_that_are_raised(stem):
+    page = page_of(stem)
+    if page.silent:
+        return
+    raised = {text.partition(":")[0].rpartition(".")[2] for text in tracebacks(page.body)}
+    assert set(page.kinds) <= raised, f"{set(page.kinds) - raised} never raised"
+
+
+@every_page
+def test_links_back_to_what_explains_it(stem):
+    page = page_of(stem)
+    up = "../" * (stem.count("/") + 1)
+    for operation in page.operations:
+        if (ROOT.parent / "operations" / f"{operation}.md").exists():
+            assert f"]({up}operations/{operation}.md" in page.body, f"no link to {operation}"
+
+
