@@ -23,7 +23,7 @@ def make_gan(seed=0, lr=2e-3):
         )
 
     G, D = network(NOISE), network(1)
-    opt_G, opt_D = (torch.optim.Adam(net.parameters(), lr=lr, betas=(0.5, 0.9)) for net in (G, D))
+    opt_G, opt_D = (torch.optim.Adam(net.parameters(), lr=lr, betas=(0.0, 0.99)) for net in (G, D))
     return G, D, opt_G, opt_D
 
 
@@ -113,7 +113,6 @@ print("D steps between the forward and the backward of G's loss:")
 try:
     raising_step(*make_gan(), real, noise)
 except RuntimeError as error:
-    raised = error
     print(f"  {type(error).__name__}: {str(error).split(':')[0]} ...")
 
 # What each network is to follow, and what it must not: autograd.grad writes no .grad.

@@ -98,12 +98,12 @@ ways = {
     "detach": dict(detach=True),
     "target network": dict(sync_every=10),
 }
-curves = {}
+losses, curves = {}, {}
 for name, options in ways.items():
     net, history = train(transitions, **options)
     curves[name] = (history - exact).square().mean(dim=(1, 2)).sqrt()
-    loss = td_loss(net, net, transitions).item()
-    print(f"  {name:18} {loss:9.4f} {curves[name][-1]:12.3f}")
+    losses[name] = td_loss(net, net, transitions).item()
+    print(f"  {name:18} {losses[name]:9.4f} {curves[name][-1]:12.3f}")
 
 fig, ax = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
 looks = [("#d1495b", "-"), ("#2a7fba", "-"), ("#2e8b57", "--")]
