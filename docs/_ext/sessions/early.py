@@ -4,5 +4,6 @@ from _ext.sessions import server
 
 
 def setup(app):
-    server.start_for(app.srcdir, app.doctreedir)
+    if str(app.config.overrides.get("sessions_run", True)).lower() not in {"0", "false"}:
+        server.start_for(app.srcdir, app.doctreedir)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

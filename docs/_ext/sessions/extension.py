@@ -37,6 +37,9 @@ def read_again_for_promises(app, env, added, changed, removed):
 
 def run_pages(app, env, docnames):
     """Run each page that Sphinx is about to read; end the build if one is not true."""
+    PAGES.clear()
+    if not app.config.sessions_run:
+        return
     pages = []
     for name in sorted(docnames):
         path = Path(env.doc2path(name))
@@ -53,7 +56,6 @@ def run_pages(app, env, docnames):
     watch = None if app.quiet else report.Progress(sum(bool(page.items) for page in pages), app.config.sessions_log)
     private = sorted({str(app.confdir), str(app.srcdir), os.path.expanduser("~")} - {"/", "/root"})
     pool.run_pages(pages, limits, app.config.sessions_jobs, private, watch)
-    PAGES.clear()
     PAGES.update((page.name, page) for page in pages)
     failed = [page for page in pages if page.failures]
     for page in failed:
@@ -75,6 +77,8 @@ def read(text):
     page = PAGES.get(env.docname)
     path = env.doc2path(env.docname)
     book = read_myst_markdown_notebook(text, env.myst_config, add_source_map=True, path=path)
+    if not env.config.sessions_run:
+        return book
     cells = [cell for cell in book.cells if cell.cell_type == "code"]
     ran = [(item, page.results.get(at)) for at, item in enumerate(page.items) if item.kind == source.CELL] if page else []
     if [cell.source for cell in cells] != [item.source for item, result in ran]:
@@ -106,7 +110,8 @@ class SessionDirective(SphinxDirective):
         for index, item in enumerate(page.items if page else []):
             if item.kind == self.name and item.source == "\n".join(self.content) and item.title == " ".join(self.arguments):
                 return page.results.get(index)
-        log.warning("this {%s} was not run: only a MyST notebook's own fences are", self.name, location=self.get_location(), type="sessions")
+        if self.config.sessions_run:
+            log.warning("this {%s} was not run", self.name, location=self.get_location(), type="sessions")
         return None
 
 
@@ -146,7 +151,7 @@ class PromiseBuilder(DummyBuilder):
 
 def fingerprint():
     """A number that changes with the code that makes a page's outputs and pictures."""
-    digest = hashlib.sha256(version("torch").encode())
+    digest = hashlib.sha256(version("torch").partition("+")[0].encode())
     for room in ("sessions", "pictures"):
         for path in sorted((ROOMS / room).glob("*.py")):
             digest.update(path.read_bytes())
@@ -162,6 +167,7 @@ def _app():
 
 def setup(app):
     _APP.append(app)
+    app.add_config_value("sessions_run", True, "env", types=(bool,))  # False: read and draw, run nothing
     app.add_config_value("sessions_timeout", 60, "", types=(int, float))
     app.add_config_value("sessions_jobs", 0, "", types=(int,))
     app.add_config_value("sessions_log", False, "", types=(bool,))

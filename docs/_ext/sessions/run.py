@@ -23,6 +23,7 @@ except ImportError:  # Windows
     resource = None
 
 ADDRESS = re.compile(r"0x[0-9a-fA-F]{8,}")
+STACK = re.compile(r"^(Traceback \(most recent call last\):\n)(?: .*\n)+", re.M)
 PR_SET_PDEATHSIG = 1  # Linux: prctl(2)
 
 
@@ -144,7 +145,8 @@ class Session:
                 signal.setitimer(signal.ITIMER_REAL, 0)
         result.seconds = time.perf_counter() - began
         self._drain(item, result)
-        self._check(item, result)
+        if not result.failures:
+            self._check(item, result)
         self.done.append(result)
         return result
 
@@ -159,22 +161,13 @@ class Session:
         result.count = self.shell.execution_count
         ran = self.shell.run_cell(item.source, store_history=True)
         error = ran.error_before_exec or ran.error_in_exec
-        expected = "raises-exception" in item.tags
-        if isinstance(error, (OutOfTime, shells.TooMuchOutput, SystemExit)) or (error is not None and not expected):
-            result.failures.append(Failure(item.line - 1 + self._line(error, result.count), f"cell failed: {_one_line(error)}"))
+        expected = "raises-exception" in item.tags and not isinstance(error, SystemExit)
+        if isinstance(error, (OutOfTime, shells.TooMuchOutput)):
+            result.failures.append(Failure(item.line - 1 + _line_in(error, f"<ipython-input-{result.count}-"), str(error)))
+        elif error is not None and not expected:
+            result.failures.append(Failure(item.line - 1 + _line_in(error, f"<ipython-input-{result.count}-"), f"cell failed: {_one_line(error)}"))
         elif expected and error is None:
             result.failures.append(Failure(item.line, "cell is tagged raises-exception and raised nothing"))
-
-    def _line(self, error, count):
-        """Where in the cell the error came up, from 1."""
-        if isinstance(error, SyntaxError) and error.lineno:
-            return error.lineno
-        line, at = 1, error.__traceback__
-        while at is not None:
-            if at.tb_frame.f_code.co_filename.startswith(f"<ipython-input-{count}-"):
-                line = at.tb_lineno
-            at = at.tb_next
-        return line
 
     def _promise(self, item, result):
         try:
@@ -208,7 +201,8 @@ class Session:
                 lines = [line for line in item.source.splitlines() if line.strip()]
                 result.picture = draw_layout(lines, dict(self.shell.user_ns), title, item.alt)
         except Exception as error:  # noqa: BLE001 - any error of the page's code
-            result.failures.append(Failure(item.line, f"picture failed: {_one_line(error)}", traceback.format_exc(limit=-3)))
+            line = item.line - 1 + _line_in(error, f"<{item.kind}")
+            result.failures.append(Failure(line, f"picture failed: {_one_line(error)}"))
 
     def _drain(self, item, result):
         """Add what C code and child processes wrote, after what Python wrote."""
@@ -260,6 +254,7 @@ class _Runner(doctest.DocTestRunner):
         pass
 
     def report_failure(self, out, test, example, got):
+        got = STACK.sub(r"\1    ...\n", got)  # the calls in between are this machine's files
         difference = self._checker.output_difference(example, got, self.optionflags)
         self._fail(example, "promise failed", difference)
 
@@ -281,10 +276,29 @@ def _one_line(error):
     return f"{name}: {text[:300]}{'…' if len(text) > 300 else ''}" if text else name
 
 
+def _line_in(error, name):
+    """Where in the code whose file name starts with `name` the error came up, from 1; 1 if nowhere."""
+    if isinstance(error, SyntaxError) and error.lineno:
+        return error.lineno
+    line, at = 1, error.__traceback__
+    while at is not None:
+        if at.tb_frame.f_code.co_filename.startswith(name):
+            line = at.tb_lineno
+        at = at.tb_next
+    return line
+
+
 def _die_with_the_server():
-    """End this page when the process it was forked from ends, however it ends."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    """End this page when the build ends, however it ends: the warm process ends with the build, and this one with it."""
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    # Each child of a fork server gets a descriptor that keeps the server alive. A page must not hold it.
+    with suppress(AttributeError, OSError, TypeError):
+        from multiprocessing.forkserver import _forkserver as inherited
+
+        os.close(inherited._forkserver_alive_fd)
+        inherited._forkserver_alive_fd = inherited._forkserver_address = None
 
 
 def _bound_memory(limits):
