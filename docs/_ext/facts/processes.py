@@ -1,0 +1,96 @@
+"""What the runner needs of the operating system, in one place."""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import signal
+import sys
+from typing import Any
+
+# Imported by the hub before it forks, so that no worker pays for them: compile and gradcheck import most of these at
+# their first call. Importing is all the hub may do: a process that has computed may have threads, and threads do not
+# survive a fork.
+PRELOAD = (
+    "torch",
+    "numpy",
+    "_ext.facts.targets",
+    "torch.testing",
+    "torch.nn.attention.flex_attention",
+    "torch._subclasses.fake_tensor",
+    "torch._subclasses.schema_check_mode",
+    "torch._decomp.decompositions_for_jvp",
+    "torch._dynamo",
+    "torch._dynamo.backends.cudagraphs",
+    "torch._dynamo.backends.distributed",
+    "torch._dynamo.backends.inductor",
+    "torch._dynamo.backends.onnxrt",
+    "torch._dynamo.backends.tensorrt",
+    "torch._dynamo.backends.torchxla",
+    "torch._dynamo.backends.tvm",
+    "torch._dynamo.dce_extra_outputs",
+    "torch._dynamo.repro.after_dynamo",
+    "torch._dynamo.testing",
+    "torch._export.passes._node_metadata_hook",
+    "torch._higher_order_ops.passes.inline_invoke_subgraph",
+    "torch._inductor.compiler_bisector",
+    "torch._inductor.sizevars",
+    "torch.distributed.tensor.experimental._attention",
+    "torch.export._trace",
+    "torch.fx.experimental.validator",
+    "functorch.compile",
+    "networkx",
+    "sympy",
+)
+
+
+def context() -> Any:
+    """Return the multiprocessing context from which measuring starts: a server with torch imported where one can fork."""
+    try:
+        from _ext.sessions.server import context as warm
+    except ImportError:
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+        return multiprocessing.get_context("forkserver" if can_fork() else "spawn")
+    return warm()
+
+
+def can_fork() -> bool:
+    """Return whether forking a process that has imported torch is safe here: on Linux."""
+    return sys.platform.startswith("linux") and not os.environ.get("FACTS_NO_FORK")
+
+
+def cores() -> int:
+    """Return how many workers run side by side."""
+    return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def preload() -> None:
+    """Import what probes need; a private module that this torch lacks is left out, and its probe says so."""
+    for name in PRELOAD:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            if name in ("torch", "numpy", "_ext.facts.targets"):
+                raise
+
+
+def limit_memory(beyond: int) -> None:
+    """Allow this process ``beyond`` bytes of memory more than it has now, and no core file. Does nothing on Windows."""
+    try:
+        import resource
+    except ImportError:
+        return
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        pages = int(open("/proc/self/statm").read().split()[0])
+    except OSError:
+        return  # macOS does not hold processes to RLIMIT_AS
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + beyond,) * 2)
+
+
+def alarm(seconds: float) -> None:
+    """End this process by SIGALRM in ``seconds``; 0 takes it back. Does nothing on Windows."""
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
