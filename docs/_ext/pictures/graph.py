@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .layers import Link, Placement, Route, place
+from .layers import Link, Route, place
 from .picture import PAGE_WIDTH, Picture, counted, escaped, finish, listed, number, text_width, wrap
 from .record import Graph, Step, record
 
@@ -60,7 +60,7 @@ def describe(graph: Graph) -> str:
         if step.leaf:
             sentences.append(f"Its .grad is {'filled' if step.has_grad else 'None'}.")
         elif step.saved is not None:
-            sentences.append(_saved_sentence(step, labels))
+            sentences.append(f"It {_saved_words(step, labels)}.")
     return " ".join(sentences)
 
 
@@ -79,10 +79,6 @@ def _origin(graph: Graph, labels: list[str], k: int) -> str:
         return f"{sentence} No gradient flows back to {listed(cut)}."
     flowing = [labels[e.source] for e in edges if e.paths]
     return f"{sentence} A gradient flows back to {listed(flowing)}{f', none to {listed(cut)}' if cut else ''}."
-
-
-def _saved_sentence(step: Step, labels: list[str]) -> str:
-    return f"It {_saved_words(step, labels)}."
 
 
 def _saved_words(step: Step, labels: list[str]) -> str:
@@ -205,8 +201,8 @@ def _edge(route: Route, style: str, label: str) -> str:
                 f'<text class="label" x="{number(x1)}" y="{number((top1 + bottom1) / 2 + 4)}" text-anchor="middle"'
                 f' font-size="{number(_LABEL_SIZE)}">{escaped(label)}</text>'
             )
-        elif bottom1 > end:
-            path += f"V{number(bottom1)}" if not last else ""
+        elif bottom1 > end and not last:
+            path += f"V{number(bottom1)}"
         x, bottom = x1, bottom1
     strokes.append(path)
     dashes = "" if style == "flows" else ' stroke-dasharray="5 4"'

@@ -140,6 +140,11 @@ class _Grid:
             for row in self.rows if down else self.rows[::-1]:
                 first, second = (self.above, self.below) if down else (self.below, self.above)
                 self._settle(row, [_mean([self.x[m] for m in first[n] or second[n]], self.x[n]) for n in row])
+        # The last sweep went up and may have left behind what hangs below a single cell.
+        for n in (n for row in self.rows for n in row if len(self.above[n]) == 1):
+            parent = self.above[n][0]
+            if len(self.below[parent]) == 1 and self._is_free(n, self.x[parent]):
+                self.x[n] = self.x[parent]
         for chain in self.chains:
             self._straighten(chain[1:-1])
         left = min((x - w / 2 for x, (w, _) in zip(self.x, self.size)), default=0.0)

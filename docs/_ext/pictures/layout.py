@@ -244,7 +244,7 @@ class _Drawing:
                 top = self._text(["…"], "heading", _HEADING, x + 6, top)
             else:
                 if block.index:
-                    top = self._text([str(list(block.index))], "heading", _HEADING, x, top) + 2
+                    top = self._text([str(list(block.index))], "heading", _HEADING, x, top) + 4
                 for line in block.rows:
                     if line is None:
                         top = self._text(["⋮"], "value", _VALUE, x + self.cell_width / 2 - 3, top) + 2
