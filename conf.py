@@ -22,6 +22,7 @@ extensions = [
     "_ext.site.accessible",
     "_ext.site.mathml",
     "_ext.site.notebooks",
+    "_ext.site.page_list",
     "_ext.site.sidebar",
     *hosted.extensions(),
 ]

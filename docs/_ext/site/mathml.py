@@ -1,10 +1,14 @@
 """Sphinx extension: write formulas as MathML, which browsers draw themselves: no script, no network."""
 
+import re
+
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
+
+UNKNOWN = {"dots": "ldots"}  # commands that docutils has under another name only
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +31,8 @@ def mathml(translator, node, as_block):
     """Give the formula as a `math` element; one that docutils cannot read stays TeX, with a warning."""
     tex = node.astext()
     try:
-        return tex2mathml(tex, as_block=as_block)
+        known = re.sub(r"\\([A-Za-z]+)", lambda command: "\\" + UNKNOWN.get(command[1], command[1]), tex)
+        return tex2mathml(known, as_block=as_block)
     except (MathError, IndexError, KeyError, AttributeError, TypeError) as error:
         # docutils promises MathError, and lets others through where a command lacks its argument.
         log.warning("formula %r cannot be written as MathML: %s", tex, error, location=_place(translator, node), type="math")
