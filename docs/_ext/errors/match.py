@@ -164,7 +164,7 @@ class Matcher:
     def _near(self, text: str, folded: str) -> tuple[int, ...]:
         message = last_message(text)
         if message:
-            folded = fold(message)
+            folded = fold(message[:20 * MESSAGE_MOST])
         elif len(folded) > TEXT_MOST:
             return ()
         wanted = _grams(folded[:MESSAGE_MOST])

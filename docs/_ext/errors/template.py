@@ -50,6 +50,12 @@ def fold(text: str) -> str:
     return _DROPPED.sub("", text.translate(_LOOKALIKES)).translate(_UPPER)
 
 
+def split_placeholders(source: str) -> list[tuple[bool, str]]:
+    """Cut a template into ``(is_placeholder, text or placeholder's name)``, empty texts left out."""
+    pieces = _PLACEHOLDER.split(source)
+    return [(position % 2 == 1, piece) for position, piece in enumerate(pieces) if piece]
+
+
 @dataclass(frozen=True)
 class Template:
     """A compiled message: literal texts and placeholder kinds in turn, and which literal to look for first.
@@ -82,8 +88,8 @@ def compile_template(source: str) -> Template:
     Raises ValueError when too little literal text is left to recognise it, or when two placeholders touch.
     """
     parts: list[tuple[bool, str]] = []
-    for position, piece in enumerate(_PLACEHOLDER.split(source)):
-        if position % 2:
+    for placeholder, piece in split_placeholders(source):
+        if placeholder:
             if parts and not parts[-1][0]:
                 raise ValueError(f"two placeholders touch in {source!r}")
             parts.append((False, PLACEHOLDERS[piece]))

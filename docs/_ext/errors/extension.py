@@ -1,0 +1,155 @@
+"""Sphinx extension: the box where a message is pasted, and the list of all messages.
+
+``{paste-message}`` draws the box; it stays hidden without script, and a link to the list stands below it.
+``{error-list} FAMILY`` lists the pages of one family with every message that they explain.
+The patterns go to ``_static/errors-data.js``, written from the pages at each build.
+"""
+
+import json
+from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.errors import ExtensionError
+from sphinx.util.docutils import SphinxDirective
+
+from _ext.errors.pages import FAMILIES, ErrorPage, PageError, read_all
+from _ext.errors.template import split_placeholders
+
+BOX = """\
+<div class="paste-message" hidden>
+<label for="paste-message">Paste an error message, or a whole traceback</label>
+<textarea id="paste-message" rows="5" spellcheck="false" autocomplete="off" autocapitalize="off" autocorrect="off"
+ aria-describedby="paste-message-privacy"></textarea>
+<p id="paste-message-privacy" class="paste-message-privacy">The text stays in this page: nothing is sent.</p>
+<p role="status"></p>
+<ol></ol>
+</div>
+"""
+
+
+class paste_message(nodes.General, nodes.Element):  # noqa: N801 - docutils names node classes in lower case
+    """The box; drawn in HTML only."""
+
+
+def _visit_html(self, node):
+    self.body.append(BOX)
+    raise nodes.SkipNode
+
+
+def _skip(self, node):
+    raise nodes.SkipNode
+
+
+def _pages(env) -> list[ErrorPage]:
+    return read_all(Path(env.srcdir) / "errors")
+
+
+def _link(docname: str, text: str, *children) -> nodes.Node:
+    """Return a reference to a page that Sphinx resolves, and reports if it is not there."""
+    link = addnodes.pending_xref(
+        "", nodes.inline("", text, *children), refdomain="std", reftype="doc", refexplicit=True,
+        reftarget="/" + docname, refdoc="", refwarn=True,
+    )
+    return link
+
+
+class PasteMessage(SphinxDirective):
+    """``{paste-message}``: the box, and on any page but the index a link to the list of all messages."""
+
+    def run(self):
+        if self.env.docname == "errors/index":
+            return [paste_message()]
+        paragraph = nodes.paragraph("", "", classes=["paste-message-list"])
+        link = _link("errors/index", "Every message, by family")
+        link["refdoc"] = self.env.docname
+        paragraph += link
+        return [paste_message(), paragraph]
+
+
+class ErrorList(SphinxDirective):
+    """``{error-list} FAMILY``: the pages of a family, each with its first sentence and every message."""
+
+    required_arguments = 1
+
+    def run(self):
+        family = self.arguments[0]
+        if family not in FAMILIES:
+            raise self.error(f"unknown family {family!r}; known: {', '.join(FAMILIES)}")
+        pages = [page for page in _pages(self.env) if page.family == family]
+        listing = nodes.bullet_list(classes=["error-list"])
+        for page in sorted(pages, key=lambda page: page.title.lower().strip("\"'`")):
+            self.env.note_dependency(str(page.path))
+            link = _link(f"errors/{page.stem}", page.title)
+            link["refdoc"] = self.env.docname
+            item = nodes.list_item("", nodes.paragraph("", "", link), nodes.paragraph("", page.summary))
+            if page.messages:
+                item += nodes.bullet_list("", *(_message(message) for message in page.messages))
+            listing += item
+        return [listing] if pages else []
+
+
+def _message(message) -> nodes.list_item:
+    text = "".join("…" if placeholder else piece for placeholder, piece in split_placeholders(message.text))
+    paragraph = nodes.paragraph("", "", nodes.literal(text, text))
+    if message.until:
+        paragraph += nodes.Text(f" (up to torch {message.until})")
+    elif message.needs:
+        paragraph += nodes.Text(f" (needs {message.needs})")
+    return nodes.list_item("", paragraph)
+
+
+def data(pages: list[ErrorPage]) -> str:
+    """Return the script that holds all pages and patterns for the browser."""
+    listed = [
+        {
+            "url": f"errors/{page.stem}.html",
+            "title": page.title,
+            "summary": page.summary,
+            "templates": [message.template.as_data() for message in page.messages],
+        }
+        for page in pages
+    ]
+    return f"globalThis.errorPages = {json.dumps(listed, ensure_ascii=True, separators=(',', ':'))};\n"
+
+
+def write_data(app, config):
+    """Write the patterns where Sphinx takes static files from."""
+    try:
+        text = data(read_all(Path(app.srcdir) / "errors"))
+    except PageError as problem:
+        raise ExtensionError(str(problem)) from None
+    folder = Path(app.doctreedir) / "errors"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "errors-data.js"
+    if not path.exists() or path.read_text("utf-8") != text:
+        path.write_text(text, "utf-8")
+    config.html_static_path.append(str(folder))
+
+
+def read_lists_again(app, env, added, changed, removed):
+    """Read the index again when an error page comes or goes."""
+    moved = {name for name in added | removed if name.startswith("errors/")}
+    return ["errors/index"] if moved and "errors/index" in env.all_docs else []
+
+
+def add_files(app, pagename, templatename, context, doctree):
+    """Load script and styles on the pages that use them, and on no other."""
+    if doctree is None:
+        return
+    boxed = doctree.next_node(paste_message) is not None
+    if boxed or doctree.next_node(lambda node: "error-list" in node.get("classes", ()) if isinstance(node, nodes.Element) else False):
+        app.add_css_file("errors.css")
+    if boxed:
+        app.add_js_file("errors-data.js", loading_method="defer")
+        app.add_js_file("errors.js", loading_method="defer")
+
+
+def setup(app):
+    app.add_node(paste_message, html=(_visit_html, None), **dict.fromkeys(("latex", "text", "man", "texinfo"), (_skip, None)))
+    app.add_directive("paste-message", PasteMessage)
+    app.add_directive("error-list", ErrorList)
+    app.connect("config-inited", write_data, priority=900)
+    app.connect("env-get-outdated", read_lists_again)
+    app.connect("html-page-context", add_files)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
