@@ -15,7 +15,8 @@ SETTINGS = {
     "InteractiveShell": {"xmode": "Minimal", "colors": "nocolor"},  # an error is one line: its type and message
     "InlineBackend": {
         "figure_formats": {"svg"},
-        # No date in the file, so that two builds are equal.
+        # No date in the file and no random names, so that two builds are equal.
+        "rc": {"svg.hashsalt": "page"},
         "print_figure_kwargs": {"bbox_inches": "tight", "metadata": {"Date": None}},
     },
 }
