@@ -19,6 +19,7 @@ extensions = [
     "myst_nb",
     "sphinx_copybutton",
     "_ext.sessions.extension",
+    "_ext.errors.extension",
     "_ext.site.accessible",
     "_ext.site.mathml",
     "_ext.site.notebooks",

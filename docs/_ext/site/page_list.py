@@ -5,7 +5,6 @@ The list is complete by itself: a new page is on it, a removed one is not, a rew
 
 from docutils import nodes
 from docutils.parsers.rst import directives
-from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.matching import Matcher
 
@@ -66,7 +65,7 @@ def draw(app, doctree, docname):
 def _entry(app, docname, name, names_only):
     address = app.builder.get_relative_uri(docname, name)
     title = [child.deepcopy() for child in app.env.titles[name].children]
-    entry = addnodes.compact_paragraph("", "", nodes.reference("", "", *title, internal=True, refuri=address))
+    entry = nodes.paragraph("", "", nodes.reference("", "", *title, internal=True, refuri=address))
     if not names_only:
         entry += nodes.Text(" ")
         runs = app.env.metadata[name].get("summary", [])
