@@ -85,3 +85,13 @@ def entry(operation: Operation, answers: list[Answer]) -> Entry:
 
 def _inputs(answers: list[Answer]) -> dict[str, str]:
     return next((value_of(answer) for answer in answers if answer.step == ("inputs",)), {})
+
+
+def measure_views(**options: Any) -> dict[str, Any]:
+    """Measure every call of the page on views; returns call -> facts."""
+    options.setdefault("limits", Limits())
+    found = {}
+    for answer in measure([("views",)], **options):
+        value = value_of(answer)
+        found[answer.step[1]] = value if isinstance(value, dict) else {"storage": value}
+    return found

@@ -427,11 +427,13 @@ def dtypes(sampler: Sampler) -> dict[str, Any]:
 
     def one(sample: Sample) -> str:
         returned = run(sample.function, copied(sample))
-        names = dict.fromkeys(dtype_name(output.dtype) for output in tensors(returned))
+        names = dict.fromkeys(str(output.dtype).removeprefix("torch.") for output in holders(returned))
         return ", ".join(names) or type(returned).__name__
 
     found = {dtype_name(dtype): _over(sampler, dtype, one) for dtype in DTYPES}
     changed = {dtype: value for dtype, (value, _) in found.items() if value is not None and not _keeps(dtype, value)}
+    if len(set(changed.values())) == 1 and not any(dtype_name(dtype) in changed.values() for dtype in DTYPES):
+        changed = {}  # the same Python type for every dtype: ``returns`` says it
     refused = {dtype: error for dtype, (_, error) in found.items() if error is not None}
     return {"dtypes_refused": refused, "dtypes_changed": changed}
 

@@ -205,3 +205,11 @@ def _different(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterable[tuple
     for key in dict.fromkeys((*old, *new)):
         if old.get(key) != new.get(key):
             yield key, (old.get(key), new.get(key))
+
+
+def compare_views(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
+    """Return what differs between two measurements of the page on views."""
+    changes = []
+    for call in dict.fromkeys((*old, *new)):
+        changes += [Change("views", call, fact, *pair) for fact, pair in _different(old.get(call, {}), new.get(call, {}))]
+    return changes
