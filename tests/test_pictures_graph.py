@@ -315,7 +315,20 @@ def test_saved_state_is_what_a_second_backward_meets():
         namespace["b"].backward()
 
 
-@pytest.mark.parametrize("code", [TRUNK, *EXAMPLES.values()])
+SLICE = """
+import torch
+w = torch.ones(4, requires_grad=True)
+a = w[:1]
+y = a * a
+"""
+
+
+def test_saved_bytes_are_those_of_the_whole_storage():
+    graph, _ = record(SLICE)
+    assert graph.steps[graph.labels().index("y")].saved.nbytes == 16
+
+
+@pytest.mark.parametrize("code", [TRUNK, SLICE, *EXAMPLES.values()])
 def test_saved_bytes_are_those_that_hooks_see(code):
     packed = {}
 

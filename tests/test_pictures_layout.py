@@ -152,6 +152,7 @@ def test_repeats_side_by_side():
     ]
     assert [v for v, _ in cells_in(picture, "place")] == list("123" "123123" "112233" "123")
     text = facts(picture)
+    assert [t for t in drawn(picture) if len(t) == 9 and t.startswith("storage ")] == [f"storage {c}" for c in "ABCA"]
     for fact in ("stride (0, 1)", "storage A · 12 B · shared with x.expand(2, 3)", "storage B · 24 B · not shared",
                  "6 elements · nbytes 24 · not contiguous", "storage A · 12 B · shared with x"):
         assert fact in text
