@@ -45,13 +45,12 @@ def _pages(env) -> list[ErrorPage]:
     return read_all(Path(env.srcdir) / "errors")
 
 
-def _link(docname: str, text: str, *children) -> nodes.Node:
+def _link(env, docname: str, text: str) -> nodes.Node:
     """Return a reference to a page that Sphinx resolves, and reports if it is not there."""
-    link = addnodes.pending_xref(
-        "", nodes.inline("", text, *children), refdomain="std", reftype="doc", refexplicit=True,
-        reftarget="/" + docname, refdoc="", refwarn=True,
+    return addnodes.pending_xref(
+        "", nodes.inline("", text), refdomain="std", reftype="doc", refexplicit=True,
+        reftarget="/" + docname, refdoc=env.docname, refwarn=True,
     )
-    return link
 
 
 class PasteMessage(SphinxDirective):
@@ -61,9 +60,7 @@ class PasteMessage(SphinxDirective):
         if self.env.docname == "errors/index":
             return [paste_message()]
         paragraph = nodes.paragraph("", "", classes=["paste-message-list"])
-        link = _link("errors/index", "Every message, by family")
-        link["refdoc"] = self.env.docname
-        paragraph += link
+        paragraph += _link(self.env, "errors/index", "Every message, by family")
         return [paste_message(), paragraph]
 
 
@@ -80,8 +77,7 @@ class ErrorList(SphinxDirective):
         listing = nodes.bullet_list(classes=["error-list"])
         for page in sorted(pages, key=lambda page: page.title.lower().strip("\"'`")):
             self.env.note_dependency(str(page.path))
-            link = _link(f"errors/{page.stem}", page.title)
-            link["refdoc"] = self.env.docname
+            link = _link(self.env, f"errors/{page.stem}", page.title)
             item = nodes.list_item("", nodes.paragraph("", "", link), nodes.paragraph("", page.summary))
             if page.messages:
                 item += nodes.bullet_list("", *(_message(message) for message in page.messages))
@@ -91,7 +87,8 @@ class ErrorList(SphinxDirective):
 
 def _message(message) -> nodes.list_item:
     text = "".join("…" if placeholder else piece for placeholder, piece in split_placeholders(message.text))
-    paragraph = nodes.paragraph("", "", nodes.literal(text, text))
+    # Not a literal: that would wrap every word of three hundred messages in an element of its own.
+    paragraph = nodes.paragraph("", "", nodes.inline("", text, classes=["error-message"]))
     if message.until:
         paragraph += nodes.Text(f" (up to torch {message.until})")
     elif message.needs:
@@ -138,7 +135,8 @@ def add_files(app, pagename, templatename, context, doctree):
     if doctree is None:
         return
     boxed = doctree.next_node(paste_message) is not None
-    if boxed or doctree.next_node(lambda node: "error-list" in node.get("classes", ()) if isinstance(node, nodes.Element) else False):
+    listed = any("error-list" in node["classes"] for node in doctree.findall(nodes.bullet_list))
+    if boxed or listed:
         app.add_css_file("errors.css")
     if boxed:
         app.add_js_file("errors-data.js", loading_method="defer")

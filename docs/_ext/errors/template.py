@@ -37,17 +37,18 @@ _ESCAPE = re.compile("\x1b(?:\\[[^@-~]{0,32}[@-~])?")
 # What pytest ("E   ", ">   ") and quoted mail ("> ") put before a line.
 _MARGIN = re.compile(r"(^|[\n\r])[ \t]*(?:E(?=[ \t]{2})|>(?=[ \t]))")
 _LOOKALIKES = str.maketrans({
-    **dict.fromkeys("`´‘’‚‛′", "'"), **dict.fromkeys("“”„‟″", '"'), **dict.fromkeys("‐‑‒–—−", "-"), "…": "...",
+    **dict.fromkeys("´‘’‚‛′", "'"), **dict.fromkeys("“”„‟″", '"'), **dict.fromkeys("‐‑‒–—−", "-"), "…": "...",
 })
 _DROPPED = re.compile(r"[^!-{}~]+")
-_UPPER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", _LETTERS)
 
 
 def fold(text: str) -> str:
     """Return `text` as printable ASCII without blanks, bars, colours and margins, in lower case."""
     text = _ESCAPE.sub("", text)
-    text = _MARGIN.sub(r"\1", text)
-    return _DROPPED.sub("", text.translate(_LOOKALIKES)).translate(_UPPER)
+    text = _MARGIN.sub(r"\1", text).replace("`", "'")
+    if not text.isascii():
+        text = text.translate(_LOOKALIKES)
+    return _DROPPED.sub("", text).lower()
 
 
 def split_placeholders(source: str) -> list[tuple[bool, str]]:
