@@ -17,6 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from _ext.sessions import pool, report, server, source
 from _ext.sessions.run import Failure, Limits
+from _ext.sessions.shell import SVG
 
 log = logging.getLogger(__name__)
 
@@ -88,8 +89,11 @@ def read(text):
         if result is None:
             continue
         cell.update(execution_count=result.count, outputs=nbformat.from_dict(copy.deepcopy(result.outputs)))
-        if "stderr" in item.tags:
-            cell.metadata["mystnb"] = {**cell.metadata.get("mystnb", {}), "output_stderr": "show"}
+        drawn = [output["metadata"][SVG]["alt"] for output in result.outputs if "alt" in output.get("metadata", {}).get(SVG, {})]
+        more = {"output_stderr": "show"} if "stderr" in item.tags else {}
+        if drawn:
+            more["image"] = {"alt": item.alt or " ".join(drawn)}
+        cell.metadata["mystnb"] = {**more, **cell.metadata.get("mystnb", {})}
         if item.loaded:
             env.note_dependency(item.loaded)
     book.metadata["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
@@ -135,6 +139,8 @@ class Drawing(SessionDirective):
             return []
         figure = nodes.figure(classes=["drawing"])
         figure += nodes.raw("", result.picture.svg, format="html")
+        if self.arguments:
+            figure += nodes.caption("", "", *self.parse_inline(" ".join(self.arguments))[0])
         self.set_source_info(figure)
         return [figure]
 

@@ -6,10 +6,12 @@ import warnings
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
+from IPython.core.formatters import DisplayFormatter
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Type
 from traitlets.config import Config
 
+SVG = "image/svg+xml"
 SETTINGS = {
     "HistoryManager": {"enabled": False},
     "InteractiveShell": {"xmode": "Minimal", "colors": "nocolor"},  # an error is one line: its type and message
@@ -129,12 +131,28 @@ class _Hook(DisplayHook):
         pass
 
 
+class _Formatter(DisplayFormatter):
+    """Give each figure a text alternative, read off the figure."""
+
+    def format(self, value, *args, **kwargs):
+        data, metadata = super().format(value, *args, **kwargs)
+        if SVG in data and hasattr(value, "axes") and hasattr(value, "savefig"):
+            from _ext.pictures.plots import describe
+
+            metadata[SVG] = {**metadata.get(SVG, {}), "alt": describe(value)}
+        return data, metadata
+
+
 class Shell(InteractiveShell):
     """The shell of one page; `outputs` is set by the process that runs the page."""
 
     displayhook_class = Type(_Hook)
     display_pub_class = Type(_Publisher)
     outputs = None
+
+    def init_display_formatter(self):
+        self.display_formatter = _Formatter(parent=self)
+        self.configurables.append(self.display_formatter)
 
     def _showtraceback(self, etype, evalue, stb):
         self.outputs.error(etype.__name__, str(evalue), stb)
