@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterable
 
 from . import record
+from .gather import CannotMeasure as CannotMeasure
 from .operations import OPERATIONS
 from .record import Change, Entry
 
