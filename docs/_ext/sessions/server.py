@@ -25,6 +25,9 @@ ENVIRONMENT = {
 
 _started = []
 
+# Imported by a first cell or by a first tensor's repr; one that a torch does not have is passed over.
+FIRST = ["torch", "numpy", "IPython.core.logger", "torch._subclasses.schema_check_mode"]
+
 # Slow imports that torch puts off until a first call: word on a page -> module.
 LATE = {
     "gradcheck|gradgradcheck|assert_close|sparse_csr|to_sparse": "torch.testing",
@@ -59,7 +62,7 @@ def start(texts=()):
     # When Sphinx runs as a script, not with -m, every page would import that script again.
     main = sys.modules["__main__"]
     script = ["sphinx.cmd.build"] if getattr(main, "__spec__", None) is None else []
-    forkserver.set_forkserver_preload(["torch", "numpy", *late_imports(texts), *script, "_ext.sessions.warm"])
+    forkserver.set_forkserver_preload([*FIRST, *late_imports(texts), *script, "_ext.sessions.warm"])
     forkserver.ensure_running()
 
 

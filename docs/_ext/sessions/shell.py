@@ -159,8 +159,14 @@ class Shell(InteractiveShell):
 
 
 def warm():
-    """Make the shell, once a process: before the forks it costs every page nothing."""
-    return Shell.instance(config=Config(SETTINGS))
+    """Make the shell, once a process, and let it run a cell: before the forks this costs every page nothing."""
+    if Shell.initialized():
+        return Shell.instance()
+    shell = Shell.instance(config=Config(SETTINGS))
+    shell.outputs = Outputs(limit=1000)
+    shell.run_cell("0", store_history=False)
+    shell.reset(new_session=True)
+    return shell
 
 
 def plain_warnings():

@@ -1,6 +1,10 @@
 """Imported by the warm process: what every page needs, made once before the forks."""
 
+import gc
+
 from _ext.sessions import run, shell
 
 run.prepare()
 shell.warm()
+gc.collect()
+gc.freeze()  # a page's garbage collections pass over what it did not make
