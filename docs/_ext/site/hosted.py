@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 
 from sphinx.errors import ConfigError
 
-from _ext.site import title_links
+from _ext.site import offline, title_links
 
 BRANCH = "gh-pages"  # where the workflow publishes; Colab opens files of a branch only
-OFFLINE = "torch-field-guide.zip"  # put beside the site by the workflow
+OFFLINE = f"{offline.NAME}.zip"  # put beside the site by the workflow
 EXTENSIONS = ["_ext.site.hosted", "sphinxext.opengraph", "notfound.extension", "sphinx.ext.githubpages"]
 
 

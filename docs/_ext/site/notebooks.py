@@ -21,6 +21,7 @@ from _ext.sessions.source import CELL, PICTURES, PROMISE
 from _ext.site import plain, title_links
 
 OPTION = re.compile(r"\s*#\s*doctest:.*$", re.M)
+CLASS = re.compile(r"<class '([\w.]+)'>")  # IPython shows the name alone
 INEXACT = {doctest.ELLIPSIS, doctest.IGNORE_EXCEPTION_DETAIL, doctest.NORMALIZE_WHITESPACE}
 METADATA = {
     "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
@@ -82,22 +83,55 @@ def _promises(text):
         source, lines = "\n".join(lines), []
         exact = not any(example.options.get(flag) for flag in INEXACT)
         if example.exc_msg is not None:
-            name, _, message = example.exc_msg.rstrip("\n").partition(": ")
+            name, _, message = _blank(example.exc_msg).rstrip("\n").partition(": ")
             yield _raising(source, name, message if exact else None, [])
         else:
-            yield new_code_cell(source, outputs=[_shown(source, example.want)] if exact else [])
+            cell = _showing(source, _blank(example.want))
+            if not exact:
+                cell.outputs = []
+            yield cell
     if lines:
         yield new_code_cell("\n".join(lines))
 
 
-def _shown(source, want):
-    """What a promise says is shown, as the output that a notebook would give it."""
-    text = re.sub(rf"(?m)^{re.escape(doctest.BLANKLINE_MARKER)}$", "", want)
+def _blank(text):
+    """What doctest compares with, where it writes a word for an empty line."""
+    return re.sub(rf"(?m)^{re.escape(doctest.BLANKLINE_MARKER)}$", "", text)
+
+
+def _showing(source, want):
+    """A cell that shows `want`, as the output that a notebook gives it.
+
+    A doctest shows every expression that is a statement; a notebook only the last one, outside of blocks.
+    """
     last = ast.parse(source).body[-1]
-    prints = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and getattr(last.value.func, "id", "") == "print"
-    if isinstance(last, ast.Expr) and not prints:
-        return new_output("execute_result", data={"text/plain": text.rstrip("\n")})
-    return new_output("stream", name="stdout", text=text)
+    data = {"text/plain": CLASS.sub(r"\1", want).rstrip("\n")}
+    printed = new_output("stream", name="stdout", text=want)
+    if isinstance(last, ast.Expr):
+        return new_code_cell(source, outputs=[printed if _prints(last) else new_output("execute_result", data=data)])
+    inner = [node for node in _within(last) if isinstance(node, ast.Expr)]
+    if not inner or any(map(_prints, inner)):
+        return new_code_cell(source, outputs=[printed])
+    if len(inner) > 1 or inner[0].lineno != inner[0].end_lineno:
+        return new_code_cell(source)  # shows what it shows when it is run
+    lines, node = source.split("\n"), inner[0]
+    line = lines[node.lineno - 1].encode()
+    start, stop = node.col_offset, node.end_col_offset
+    lines[node.lineno - 1] = b"".join((line[:start], b"display(", line[start:stop], b")", line[stop:])).decode()
+    return new_code_cell("\n".join(lines), outputs=[new_output("display_data", data=data)])
+
+
+def _prints(node):
+    return isinstance(node.value, ast.Call) and getattr(node.value.func, "id", "") == "print"
+
+
+def _within(statement):
+    """The statements inside a block, not those of functions that it defines."""
+    for name in ("body", "orelse", "handlers", "finalbody"):
+        for node in getattr(statement, name, ()):
+            if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                yield node
+                yield from _within(node)
 
 
 def _raising(source, name, message, outputs):
