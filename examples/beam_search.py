@@ -15,7 +15,7 @@ END, BEGIN = 0, 1
 
 
 class TinyLanguageModel(nn.Module):
-    """Scores the next word from the last word, a state and a context that never changes."""
+    """Scores the next word from the last one, a state and a fixed context."""
 
     def __init__(self):
         super().__init__()
@@ -73,7 +73,7 @@ def beam_search(model, state, context, beams, spread=spread, follow=follow):
         log_probs = only_end_after_end(log_probs, finished)
         candidates = scores[:, :, None] + log_probs.view(prompts, beams, WORDS)
         scores, best = candidates.flatten(1).topk(beams, dim=1)
-        row = (first_row + best // WORDS).flatten()  # the beam that each winner goes on from
+        row = (first_row + best // WORDS).flatten()  # the beam each winner comes from
         word = (best % WORDS).flatten()
         state = follow(state, row)
         words = torch.cat([words.index_select(0, row), word[:, None]], dim=1)
@@ -91,7 +91,8 @@ def score(model, state, context, sentences):
     for step in range(STEPS):
         log_probs, state = model(word, state, context)
         word = sentences[:, step]
-        total += only_end_after_end(log_probs, finished).gather(1, word[:, None]).squeeze(1)
+        log_probs = only_end_after_end(log_probs, finished)
+        total += log_probs.gather(1, word[:, None]).squeeze(1)
         finished = finished | (word == END)
     return total
 
@@ -108,11 +109,13 @@ print(f"{len(every):,} sentences a prompt, {PROMPTS} prompts")
 
 
 def judge(words, scores):
-    """Best sentences found, mean log-probability lost, share of the scores that are true."""
-    true_scores = torch.stack([score(model, *prompt) for prompt in zip(state, context, words)])
+    """Best sentences found, mean log-probability lost, share of true scores."""
+    rows = zip(state, context, words)
+    true_scores = torch.stack([score(model, *row) for row in rows])
     found = (words[:, 0] == best_words).all(dim=1).sum().item()
     lost = (best_scores - true_scores[:, 0]).mean().item()
-    return found, lost, torch.isclose(scores, true_scores, atol=1e-4).float().mean().item()
+    true = torch.isclose(scores, true_scores, atol=1e-4).float().mean().item()
+    return found, lost, true
 
 
 print("\nbeams    best sentence found    log-probability lost    scores that are true")
@@ -123,12 +126,13 @@ for beams in (1, 2, 3, 4, 6, 8, 12, 16):
 
 print("\nthe same with 8 beams and one mistake")
 mistakes = {
-    "repeat for repeat_interleave": dict(spread=lambda state, beams: state.repeat(beams, 1)),
-    "states not reordered": dict(follow=lambda state, row: state),
+    "repeat for repeat_interleave": {"spread": lambda state, n: state.repeat(n, 1)},
+    "states not reordered": {"follow": lambda state, row: state},
 }
 for name, mistake in mistakes.items():
     found, gap, true = judge(*beam_search(model, state, context, 8, **mistake))
-    print(f"  {name:28} {found:3} of {PROMPTS} found, {gap:.3f} lost, {true:.0%} of scores true")
+    print(f"  {name:28} {found:3} of {PROMPTS} found,"
+          f" {gap:.3f} lost, {true:.0%} of scores true")
 
 print("\nstorage for 8 beams (KiB)")
 copied, viewed = spread(state, 8), context[:, None].expand(-1, 8, -1)

@@ -21,7 +21,8 @@ class Block(nn.Module):
         self.downsample = None
         if stride != 1 or inputs != outputs:
             self.downsample = nn.Sequential(
-                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
+                nn.Conv2d(inputs, outputs, 1, stride, bias=False),
+                nn.BatchNorm2d(outputs),
             )
 
     def forward(self, x):
@@ -96,7 +97,8 @@ with torch.device("meta"):  # shapes and dtypes without any data
 total = count(model)
 print(f"ResNet-18 on {model.fc.weight.device}")
 print(f"  {total['trainable']:,} parameters, {total['buffers']:,} elements in buffers")
-print(f"  8 images give {tuple(model(torch.empty(8, 3, 224, 224, device='meta')).shape)}")
+images = torch.empty(8, 3, 224, 224, device="meta")
+print(f"  8 images give {tuple(model(images).shape)}")
 
 print("\nmodule       parameters  share   buffers")
 by_module = {name: count(module) for name, module in model.named_children()}
@@ -107,22 +109,25 @@ for name, part in by_module.items():
 model.requires_grad_(False)
 model.fc.requires_grad_(True)
 frozen = count(model)
-print(f"\nonly fc trains: {frozen['trainable']:,} trainable, {frozen['frozen']:,} frozen")
+print("\nonly fc trains")
+print(f"  {frozen['trainable']:,} trainable, {frozen['frozen']:,} frozen")
 
 print("\nbytes by dtype")
 for dtype in (torch.float32, torch.bfloat16):
-    sizes = ", ".join(f"{kind}: {size:,}" for kind, size in bytes_by_dtype(model.to(dtype)).items())
-    print(f"  model.to({dtype}) -> {sizes}")
+    sizes = bytes_by_dtype(model.to(dtype))
+    listed = ", ".join(f"{kind} {size:,}" for kind, size in sizes.items())
+    print(f"  model.to({dtype}): {listed}")
 
-every_name = [p for _, p in language_model.named_parameters(remove_duplicate=False)]
+names = [p for _, p in language_model.named_parameters(remove_duplicate=False)]
 by_address = {p.data_ptr(): p.numel() for p in language_model.parameters()}
 print("\ntied embedding and head")
-print(f"  parameters()          {count(language_model)['trainable']:12,}")
-print(f"  each name for itself  {sum(p.numel() for p in every_name):12,}  one matrix twice")
-print(f"  keyed by data_ptr()   {sum(by_address.values()):12,}  meta addresses: {set(by_address)}")
+print(f"  parameters()         {count(language_model)['trainable']:12,}")
+print(f"  every name           {sum(p.numel() for p in names):12,}  one matrix twice")
+print(f"  keyed by data_ptr()  {sum(by_address.values()):12,}  all at {set(by_address)}")
 
 fig, ax = plt.subplots(figsize=(5.5, 2.6), layout="constrained")
-shown = {name: part["trainable"] / 1e6 for name, part in by_module.items() if part["trainable"]}
+shown = {name: part["trainable"] / 1e6 for name, part in by_module.items()}
+shown = {name: millions for name, millions in shown.items() if millions}
 ax.barh(list(shown), shown.values(), color="#2a7fba")
 ax.invert_yaxis()
 ax.set_xlabel("parameters (millions)")

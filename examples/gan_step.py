@@ -3,6 +3,8 @@
 A generator learns to draw numbers from a normal distribution around 3.
 Of the two wrong orders one raises, the other trains on wrong gradients in silence.
 """
+from textwrap import shorten
+
 import matplotlib.pyplot as plt
 import torch
 from torch import nn
@@ -19,12 +21,16 @@ def make_gan(seed=0, lr=2e-3):
 
     def network(inputs):
         return nn.Sequential(
-            nn.Linear(inputs, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 1)
+            nn.Linear(inputs, 32), nn.ReLU(),
+            nn.Linear(32, 32), nn.ReLU(),
+            nn.Linear(32, 1),
         )
 
+    def optimizer(net):
+        return torch.optim.Adam(net.parameters(), lr=lr, betas=(0.0, 0.99))
+
     G, D = network(NOISE), network(1)
-    opt_G, opt_D = (torch.optim.Adam(net.parameters(), lr=lr, betas=(0.0, 0.99)) for net in (G, D))
-    return G, D, opt_G, opt_D
+    return G, D, optimizer(G), optimizer(D)
 
 
 def right_step(G, D, opt_G, opt_D, real, noise):
@@ -76,16 +82,17 @@ def sample(count):
 
 def gradient_of(loss, net):
     """The gradient of `loss` for the weights of `net` alone, as one vector."""
-    return torch.cat([grad.flatten() for grad in torch.autograd.grad(loss, net.parameters())])
+    grads = torch.autograd.grad(loss, net.parameters())
+    return torch.cat([grad.flatten() for grad in grads])
 
 
 def step_gradients(step, real, noise):
-    """What `step` has left in the .grad of G and of D when it calls their optimizers."""
-    G, D, opt_G, opt_D = make_gan(lr=0.0)  # no weight moves: every loss can be asked again
+    """What `step` has left in the .grad of G and D when it calls their optimizers."""
+    G, D, opt_G, opt_D = make_gan(lr=0.0)  # no weight moves between the two
     seen = {}
     for net, opt in ((G, opt_G), (D, opt_D)):
         def note(*_, net=net):
-            seen[net] = torch.cat([weight.grad.flatten() for weight in net.parameters()])
+            seen[net] = torch.cat([p.grad.flatten() for p in net.parameters()])
         opt.register_step_pre_hook(note)
     step(G, D, opt_G, opt_D, real, noise)
     return seen[G], seen[D]
@@ -113,9 +120,9 @@ print("D steps between the forward and the backward of G's loss:")
 try:
     raising_step(*make_gan(), real, noise)
 except RuntimeError as error:
-    print(f"  {type(error).__name__}: {str(error).split(':')[0]} ...")
+    print(f"  {type(error).__name__}: {shorten(str(error), 72, placeholder=' ...')}")
 
-# What each network is to follow, and what it must not: autograd.grad writes no .grad.
+# What each network is to follow, and what it must not.
 G, D, _, _ = make_gan()
 wanted_G = gradient_of(criterion(D(G(noise)), ones), G)
 wanted_D = gradient_of(criterion(D(real), ones) + criterion(D(G(noise)), zeros), D)
@@ -140,7 +147,8 @@ for step, colour in ((right_step, "#2a7fba"), (silent_step, "#d1495b")):
     print(f"  {step.__name__:14} {means[-1]:7.1f} {spreads[-1]:5.1f}")
     at = torch.arange(1, len(means) + 1) * 10
     ax.plot(at, means, color=colour, label=step.__name__)
-    ax.fill_between(at, means - spreads, means + spreads, color=colour, alpha=0.3, linewidth=0)
+    low, high = means - spreads, means + spreads
+    ax.fill_between(at, low, high, color=colour, alpha=0.3, linewidth=0)
 ax.axhline(3.0, color="gray", linestyle="--", label="mean of the real numbers")
 ax.set_xlabel("steps")
 ax.set_ylabel("generated number\n(mean ± standard deviation)")

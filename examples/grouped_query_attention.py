@@ -34,16 +34,18 @@ def with_expand_flatten(q, k, v):
 
 
 def with_expand(q, k, v):
-    # Batch and key heads become one dimension, so that the group has one of its own.
+    # Batch and key heads become one dimension: the group then has one of its own.
     k, v = (t.flatten(0, 1)[:, None].expand(-1, GROUP, -1, -1) for t in (k, v))
     q = q.unflatten(1, (KV_HEADS, GROUP)).flatten(0, 1)
-    return attention(q, k, v, is_causal=True).unflatten(0, (BATCH, KV_HEADS)).flatten(1, 2)
+    result = attention(q, k, v, is_causal=True)
+    return result.unflatten(0, (BATCH, KV_HEADS)).flatten(1, 2)
 
 
 def storages(values):
     """Address and bytes of each storage under the tensors in `values`."""
     tensors = [leaf for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor)]
-    return {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
+    found = [tensor.untyped_storage() for tensor in tensors]
+    return {storage.data_ptr(): storage.nbytes() for storage in found}
 
 
 class NewStorage(TorchDispatchMode):
@@ -81,7 +83,8 @@ def kept_bytes(way, q, k, v):
 
 torch.manual_seed(0)
 q = torch.randn(BATCH, HEADS, LENGTH, WIDTH, requires_grad=True)
-k, v = (torch.randn(BATCH, KV_HEADS, LENGTH, WIDTH, requires_grad=True) for _ in range(2))
+k = torch.randn(BATCH, KV_HEADS, LENGTH, WIDTH, requires_grad=True)
+v = torch.randn(BATCH, KV_HEADS, LENGTH, WIDTH, requires_grad=True)
 weights = torch.randn(BATCH, HEADS, LENGTH, WIDTH)
 print(f"q {q.nbytes // 1024} KiB, k and v {k.nbytes // 1024} KiB each")
 
@@ -92,18 +95,26 @@ print("  repeat           ", heads.repeat(GROUP).tolist())
 
 wanted = with_enable_gqa(q, k, v)
 wanted_grad = torch.autograd.grad(wanted, (k, v), weights, retain_graph=True)
-ways = (with_enable_gqa, with_expand, with_expand_flatten, with_repeat_interleave, with_repeat)
-print("\n                        heads right    gradient of k, v    KiB made    KiB kept")
+ways = (
+    with_enable_gqa,
+    with_expand,
+    with_expand_flatten,
+    with_repeat_interleave,
+    with_repeat,
+)
+print("\n                     heads right   gradient of k, v   KiB made   KiB kept")
 made, kept = {}, {}
 for way in ways:
     name = way.__name__.removeprefix("with_")
     result = way(q, k, v)
-    right = sum(torch.allclose(result[:, h], wanted[:, h], atol=1e-5) for h in range(HEADS))
+    pairs = zip(result.unbind(1), wanted.unbind(1))
+    right = sum(torch.allclose(got, want, atol=1e-5) for got, want in pairs)
     grad = torch.autograd.grad(result, (k, v), weights)
     same = all(torch.allclose(a, b, atol=1e-4) for a, b in zip(grad, wanted_grad))
-    made[name], kept[name] = new_bytes(way, q, k, v) // 1024, kept_bytes(way, q, k, v) // 1024
-    print(f"  {name:19} {right:9} of {HEADS} {'equal' if same else 'differs':>19}"
-          f" {made[name]:11} {kept[name]:11}")
+    made[name] = new_bytes(way, q, k, v) // 1024
+    kept[name] = kept_bytes(way, q, k, v) // 1024
+    print(f"  {name:19} {right:6} of {HEADS} {'equal' if same else 'differs':>18}"
+          f" {made[name]:10} {kept[name]:10}")
 
 fig, ax = plt.subplots(figsize=(5.5, 2.6), layout="constrained")
 at = torch.arange(len(made))

@@ -20,7 +20,9 @@ trunk = nn.Sequential(
     nn.Linear(WIDTH, WIDTH), nn.Tanh(),
 )
 heads = nn.ModuleDict({
-    "size": nn.Linear(WIDTH, 1), "kind": nn.Linear(WIDTH, 5), "place": nn.Linear(WIDTH, 2),
+    "size": nn.Linear(WIDTH, 1),
+    "kind": nn.Linear(WIDTH, 5),
+    "place": nn.Linear(WIDTH, 2),
 })
 model = nn.ModuleDict({"trunk": trunk, "heads": heads})
 
@@ -71,7 +73,7 @@ def run(way):
     """
     model.zero_grad()
     alive = weakref.WeakSet()
-    other = (inputs, size, kind, place, *model.parameters())  # there with and without a graph
+    other = (inputs, size, kind, place, *model.parameters())  # there without a graph
     not_counted = {tensor.untyped_storage().data_ptr() for tensor in other}
 
     def pack(tensor):
@@ -81,8 +83,8 @@ def run(way):
 
     def held():
         storages = [saved.tensor.untyped_storage() for saved in alive]
-        sizes = {s.data_ptr(): s.nbytes() for s in storages if s.data_ptr() not in not_counted}
-        return sum(sizes.values()) // 1024
+        sizes = {storage.data_ptr(): storage.nbytes() for storage in storages}
+        return sum(sizes[key] for key in sizes.keys() - not_counted) // 1024
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda saved: saved.tensor):
         calls = way(*losses())
@@ -91,7 +93,8 @@ def run(way):
         for call in calls:
             call()
             memory.append(held())
-    return [p.grad.clone() for p in model.parameters()], counter.get_total_flops() / 1e6, memory
+    gradients = [p.grad.clone() for p in model.parameters()]
+    return gradients, counter.get_total_flops() / 1e6, memory
 
 
 def seconds(way):
@@ -106,10 +109,11 @@ def seconds(way):
 ways = (retained, summed, listed)
 results = {way: run(way) for way in ways}
 wanted = results[summed][0]
-print("            same gradients    MFLOP    KiB held by the graph: at first, after each call")
+print("            same gradients   MFLOP   KiB in the graph, before and after each call")
 for way, (gradients, work, memory) in results.items():
-    same = all(torch.allclose(a, b, rtol=1e-4, atol=1e-6) for a, b in zip(gradients, wanted))
-    print(f"  {way.__name__:9} {same!s:>15} {work:8.0f}    {', '.join(map(str, memory))}")
+    pairs = zip(gradients, wanted)
+    same = all(torch.allclose(a, b, rtol=1e-4, atol=1e-6) for a, b in pairs)
+    print(f"  {way.__name__:9} {same!s:>14} {work:7.0f}   {', '.join(map(str, memory))}")
 
 # Rounds alternate between the ways, so that a busy moment hits all of them.
 rounds = [[seconds(way) for way in ways] for _ in range(30)]

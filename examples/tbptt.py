@@ -5,6 +5,7 @@ Its history must not: with `detach` the graph ends at the window, without it the
 graph grows with every step that was ever taken.
 """
 import weakref
+from textwrap import shorten
 
 import matplotlib.pyplot as plt
 import torch
@@ -66,7 +67,8 @@ def accumulate(model, series, window, detach=True):
     """
     model.zero_grad()
     alive = weakref.WeakSet()
-    not_counted = {t.untyped_storage().data_ptr() for t in (series, *model.parameters())}
+    other = (series, *model.parameters())  # there without a graph
+    not_counted = {tensor.untyped_storage().data_ptr() for tensor in other}
 
     def pack(tensor):
         saved = Saved(tensor)
@@ -79,8 +81,8 @@ def accumulate(model, series, window, detach=True):
             forecast, state = model(series[step], state)
             loss = loss + nn.functional.mse_loss(forecast, series[step + 1])
         storages = [saved.tensor.untyped_storage() for saved in alive]
-        sizes = {s.data_ptr(): s.nbytes() for s in storages if s.data_ptr() not in not_counted}
-        memory.append(sum(sizes.values()) / 1024)
+        sizes = {storage.data_ptr(): storage.nbytes() for storage in storages}
+        memory.append(sum(sizes[key] for key in sizes.keys() - not_counted) / 1024)
         if (step + 1) % window == 0:
             loss.backward(retain_graph=not detach)
             loss = 0.0
@@ -96,7 +98,7 @@ def gradient(model, series, window):
 
 
 def error_without_detach(model, series, retain_graph):
-    """What training raises when the state is carried to the second window with its history."""
+    """What training raises if the second window gets the state with its history."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     state, loss = torch.zeros(BATCH, HIDDEN), 0.0
     for step in range(2 * WINDOW):
@@ -118,13 +120,12 @@ model = Forecaster()
 print("state carried to the next window without detach")
 for retain_graph in (False, True):
     error = error_without_detach(Forecaster(), series, retain_graph)
-    text = str(error).split(" (")[0].split(":")[0]
-    print(f"  retain_graph={retain_graph!s:5}  {type(error).__name__}: {text} ...")
+    print(f"  retain_graph={retain_graph}: {shorten(str(error), 72, placeholder=' ...')}")
 
 carried = accumulate(model, series, WINDOW, detach=False)
 cut = accumulate(model, series, WINDOW)
 print("\nKiB held by the graph     at step 20    at step 200")
-print(f"  with its history {carried[19]:18.0f} {carried[199]:14.0f}    (weights never moved)")
+print(f"  with its history {carried[19]:18.0f} {carried[199]:14.0f}  (no weight moved)")
 print(f"  detached {cut[19]:26.0f} {cut[199]:14.0f}")
 
 losses = train(model, make_series(2000 + 1))
@@ -136,18 +137,19 @@ with torch.no_grad():
         forecasts.append(forecast)
 error = nn.functional.mse_loss(torch.stack(forecasts[WINDOW:]), test[WINDOW + 1:])
 naive = nn.functional.mse_loss(test[WINDOW:-1], test[WINDOW + 1:])
-print(f"\nsquared error on a new series: {error:.3f}, repeating the last value: {naive:.3f}")
+print(f"\nsquared error on a new series: {error:.3f}, of the last value: {naive:.3f}")
 
-print("\nwindow    cosine with the gradient through all 200 steps, after training")
+print("\nwindow    cosine with the gradient through all 200 steps")
 whole = gradient(model, test, 200)
 for window in (1, 5, 20, 100, 200):
-    cosine = nn.functional.cosine_similarity(gradient(model, test, window), whole, dim=0)
+    cut_off = gradient(model, test, window)
+    cosine = nn.functional.cosine_similarity(cut_off, whole, dim=0)
     print(f"{window:6} {cosine:9.2f}")
 
 fig, ax = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
 ax.plot(range(1, 201), carried, color="#d1495b", label="state carried with its history")
 ax.plot(range(1, 201), cut, color="#2a7fba", label="state detached at each window")
 ax.set_xlabel("steps taken")
-ax.set_ylabel("held by the graph (KiB)")
+ax.set_ylabel("memory held by the graph (KiB)")
 ax.legend(frameon=False)
 plt.show()

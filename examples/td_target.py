@@ -31,12 +31,13 @@ def exact_values():
     for _ in range(300):
         best = q.max(dim=1).values
         left, right = (r + GAMMA * (1 - done) * best[s] for s, r, done in outcomes)
-        q = torch.stack([(1 - SLIP) * left + SLIP * right, (1 - SLIP) * right + SLIP * left], dim=1)
+        wanted = torch.stack([left, right], dim=1)
+        q = (1 - SLIP) * wanted + SLIP * wanted.flip(1)
     return q
 
 
 def collect(count, generator):
-    """`count` transitions of a random player: state, action, reward, next state, done."""
+    """State, action, reward, next state, done: `count` moves of a random player."""
     state = torch.randint(STATES, (count,), generator=generator)
     action = torch.randint(2, (count,), generator=generator)
     slips = torch.rand(count, generator=generator) < SLIP
@@ -70,7 +71,8 @@ def train(transitions, detach=True, sync_every=0, updates=600, batch_size=512):
         if sync_every and update % sync_every == 0:
             target_net.load_state_dict(net.state_dict())
         chosen = torch.randint(len(transitions[0]), (batch_size,), generator=generator)
-        loss = td_loss(net, target_net, [column[chosen] for column in transitions], detach)
+        batch = [column[chosen] for column in transitions]
+        loss = td_loss(net, target_net, batch, detach)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -82,7 +84,8 @@ exact = exact_values()
 transitions = collect(20_000, torch.Generator().manual_seed(0))
 
 # One transition: which rows of the table does the gradient reach?
-one = (torch.tensor([3]), torch.tensor([RIGHT]), torch.zeros(1), torch.tensor([4]), torch.zeros(1))
+nothing = torch.zeros(1)
+one = (torch.tensor([3]), torch.tensor([RIGHT]), nothing, torch.tensor([4]), nothing)
 probe = nn.Embedding(STATES, 2)
 nn.init.constant_(probe.weight, 1.0)
 print("gradient of one transition from state 3 to state 4")
