@@ -474,7 +474,8 @@ def _over(sampler: Sampler, dtype: torch.dtype, one: Callable[[Sample], str]) ->
         return None, "no sample: " + said(failure, 120)
     for sample in samples:
         try:
-            answer = one(sample) if answer is None else answer
+            told = one(sample)
+            answer = told if answer is None else answer
         except Exception as failure:
             error = said(failure, 160) if error is None else error
     if error is not None and answer is not None and len(samples) > 1:

@@ -66,7 +66,12 @@ def cores() -> int:
 
 
 def preload() -> None:
-    """Import what probes need; a private module that this torch lacks is left out, and its probe says so."""
+    """Import what probes need; a private module that this torch lacks is left out, and its probe says so.
+
+    FACTS_PRELOAD set to nothing imports nothing.
+    """
+    if os.environ.get("FACTS_PRELOAD") == "":
+        return
     for name in PRELOAD:
         try:
             importlib.import_module(name)
