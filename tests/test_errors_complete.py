@@ -74,12 +74,19 @@ def pytest_report_of(text):
     return "    def test_it():\n>       loss.backward()\n\ntest_it.py:4:\n_ _ _ _ _\n" + "\n".join(f"E       {line}" for line in text.split("\n"))
 
 
-def other_numbers(text):
-    """Change every number that stands alone or in a shape: 3 becomes 34, 1.5 becomes 15.5, 2x3 becomes 23x34."""
-    def larger(match):
-        return match[0] if len(match[0]) > 4 else str(int(match[0]) * 11 + 1)
+# Numbers that are part of the wording.
+CONSTANT = (r"\(-1\)|must be 1 to view|be 0 to view|of 0 elements|size -1 can|<= 2 dim|at -1!|0-dim|dimension size is 0|than 0|"
+            r"numel\(\) == 0|dimension of size 2|\[0, 1\]|>= 0|<= 1|argument #1|least 1D|0D or 1D|3D \(|4D \(|1D input|size 1,|1D tensors|"
+            r"matrices \(2-D|last dimension of size 2|length 3\.|equal to 0|#\d|1 value per|least a 1|1D or 2D|between 0 and 1|groups=1|"
+            r"boundaries tensor should be 1|at least \d|must be 1|base 10|1 required positional|takes 1 pos|element 0 of tensors")
 
-    return re.sub(r"(?<![\w.:%])\d+(?=x\d)|(?<=\dx)\d+|(?<![\w.#])\d+(?![\w-])(?!\.\d)", larger, text)
+
+def other_numbers(text):
+    """Change every number that stands alone or in a shape: 3 becomes 34, 2x3 becomes 23x34."""
+    def larger(match):
+        return match[0] if match[1] or len(match[0]) > 4 else str(int(match[0]) * 11 + 1)
+
+    return re.sub(rf"({CONSTANT})|(?<![\w.:%])\d+(?=x\d)|(?<=\dx)\d+|(?<![\w.#])\d+(?![\w-])(?!\.\d)", larger, text)
 
 
 def longer_shapes(text):

@@ -17,6 +17,7 @@
   const ANCHOR = 16;
   const LAST_HITS = 20;
   const HEAD = 8;
+  const BEGINS = 12;
   const ENOUGH = 24;
   const GRAM = 5;
   const NEAR_SHARED = 14;
@@ -87,10 +88,10 @@
 
   // A part is a literal (string) or a placeholder's kind ([kind]).
   // Both walks return [where they stopped, agreeing literal characters, nothing contradicts].
-  function forward(template, text, at) {
-    const { anchor, parts } = template;
+  function forward(template, text, at, first) {
+    const { parts } = template;
     let agreed = 0;
-    for (let index = anchor; index < parts.length; index++) {
+    for (let index = first; index < parts.length; index++) {
       const part = parts[index];
       if (typeof part === "string") {
         const same = common(part, text, at);
@@ -105,7 +106,11 @@
         const limit = Math.min(text.length, at + LONGEST[kind] + head.length);
         let found = text.slice(at + 1, limit).indexOf(head);
         if (found < 0) {
-          return [at, agreed, text.length - at <= LONGEST[kind] && allIn(text, at, text.length, kind)];
+          // The text may end in the placeholder, or in the first letters of the literal behind it.
+          let begun = head.length - 1;
+          while (begun > 0 && !(text.length - begun > at && text.endsWith(head.slice(0, begun)))) begun--;
+          const end = text.length - begun;
+          return [at, agreed + begun, end - at <= LONGEST[kind] && allIn(text, at, end, kind)];
         }
         found += at + 1;
         if (!allIn(text, at, found, kind)) return [at, agreed, false];
@@ -157,9 +162,9 @@
     const byText = new Map();
     const templates = [];
     pages.forEach((ofPage, page) => {
-      for (const [anchor, parts] of ofPage) {
+      ofPage.forEach(([anchor, parts], order) => {
         const literal = parts.reduce((sum, part) => sum + (typeof part === "string" ? part.length : 0), 0);
-        const template = { page, anchor, parts, literal };
+        const template = { page, order, anchor, parts, literal };
         const text = parts[anchor].slice(0, ANCHOR);
         templates.push(template);
         if (!byText.has(text)) {
@@ -167,7 +172,7 @@
           anchors.push({ codes: Uint8Array.from(text, (c) => c.charCodeAt(0)), owners: [] });
         }
         anchors[byText.get(text)].owners.push(template);
-      }
+      });
     });
 
     // All anchors are looked for in one walk over the text: the first four characters name the candidates.
@@ -209,11 +214,12 @@
       for (const anchor of anchors) {
         for (const at of (where.get(anchor) || []).reverse()) {
           for (const template of anchor.owners) {
-            const [end, ahead, cleanAhead] = forward(template, folded, at);
+            const [end, ahead, cleanAhead] = forward(template, folded, at, template.anchor);
             const [start, behind, cleanBehind] = backward(template, folded, at);
             const literal = ahead + behind;
             if (literal >= ENOUGH || literal * 4 >= template.literal * 3) {
-              found.push({ page: template.page, start, end, literal, complete: cleanAhead && cleanBehind });
+              const { page, order } = template;
+              found.push({ page, order, start, end, literal, complete: cleanAhead && cleanBehind });
             }
           }
         }
@@ -222,10 +228,18 @@
     }
 
     let gramOwners = null;
-    function near(text, folded) {
-      const message = lastMessage(text);
-      if (message) folded = fold(message.slice(0, 20 * MESSAGE_MOST));
-      else if (folded.length > TEXT_MOST) return [];
+    // Templates that the message begins and does not contradict: it was cut before their anchor.
+    function begun(folded) {
+      const found = [];
+      for (const template of templates) {
+        const [, agreed, clean] = forward(template, folded, 0, 0);
+        if (clean && agreed >= BEGINS) found.push([agreed, template.order, template.page]);
+      }
+      found.sort((a, b) => b[0] - a[0] || a[1] - b[1] || a[2] - b[2]);
+      return [...new Set(found.map(([, , page]) => page))];
+    }
+
+    function near(folded) {
       const wanted = gramsOf(folded.slice(0, MESSAGE_MOST));
       if (!gramOwners) {
         gramOwners = new Map();
@@ -256,16 +270,21 @@
       const codes = foldedCodes(text);
       const folded = decoder.decode(codes);
       const found = hits(codes, folded);
-      found.sort((a, b) => b.complete - a.complete || b.literal - a.literal || b.start - a.start || a.page - b.page);
+      found.sort((a, b) => b.complete - a.complete || b.literal - a.literal || b.start - a.start || a.order - b.order || a.page - b.page);
       const kept = [];
       const lesser = [];
       for (const hit of found) {
         const overlaps = kept.some((other) => hit.start < other.end && other.start < hit.end);
         (overlaps ? lesser : kept).push(hit);
       }
-      kept.sort((a, b) => b.complete - a.complete || b.start - a.start || a.page - b.page);
+      kept.sort((a, b) => b.complete - a.complete || b.start - a.start || a.order - b.order || a.page - b.page);
       const pagesFound = [...new Set([...kept, ...lesser].map((hit) => hit.page))];
-      return { hits: pagesFound, near: pagesFound.length ? [] : near(text, folded) };
+      if (pagesFound.length) return { hits: pagesFound, near: [] };
+      const message = lastMessage(text);
+      const compared = message ? fold(message.slice(0, 20 * MESSAGE_MOST)) : folded;
+      if (!message && folded.length > TEXT_MOST) return { hits: [], near: [] };
+      const pagesBegun = begun(compared);
+      return { hits: pagesBegun, near: pagesBegun.length ? [] : near(compared) };
     };
   }
 

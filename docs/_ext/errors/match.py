@@ -3,8 +3,9 @@
 The same steps are written in ``docs/_static/errors.js``; ``tests/test_errors_browser.py`` holds the two equal.
 
 1. Fold the text.  2. Look for each template's anchor.  3. From there compare the template literal by literal, with no
-backtracking, so that the time is bounded whatever is pasted.  4. Rank.  5. If nothing matched, compare by shared runs
-of letters and name what is near.
+backtracking, so that the time is bounded whatever is pasted.  4. Rank.  5. If nothing matched, see whether the text
+is the beginning of a message that was cut before its anchor.  6. Else compare by shared runs of letters and name what
+is near.
 """
 
 import re
@@ -15,6 +16,7 @@ from _ext.errors.template import ANCHOR, CHARACTERS, LONGEST, Template, fold
 
 LAST_HITS = 20  # occurrences of one anchor that are looked at, from the end: a log may repeat a line for ever
 HEAD = 8  # characters of the literal behind a placeholder that are searched for
+BEGINS = 12  # matching literal characters that name a message when the text is the beginning of it and ends there
 ENOUGH = 24  # matching literal characters that name a message, though the rest is missing or differs
 GRAM = 5  # length of a run of letters, for near misses
 NEAR_SHARED = 14  # runs that must be shared
@@ -26,9 +28,13 @@ TEXT_MOST = 2000  # folded characters up to which a text without an exception's 
 
 @dataclass(frozen=True)
 class Hit:
-    """A template found in a text: where (in the folded text), how many literal characters agree, whether all do."""
+    """A template found in a text: where (in the folded text), how many literal characters agree, whether all do.
+
+    `order` is the template's place on its page: what a page names first is what it is about.
+    """
 
     page: int
+    order: int
     start: int
     end: int
     literal: int
@@ -56,11 +62,11 @@ def _common(literal: str, text: str, at: int) -> int:
     return next(n for n in range(length) if literal[n] != text[at + n])
 
 
-def _forward(template: Template, text: str, at: int) -> tuple[int, int, bool]:
-    """Compare from the anchor to the end: (end, agreeing literal characters, nothing contradicts)."""
+def _forward(template: Template, text: str, at: int, first: int) -> tuple[int, int, bool]:
+    """Compare from part `first` to the end: (end, agreeing literal characters, nothing contradicts)."""
     agreed = 0
     parts = template.parts
-    for index in range(template.anchor, len(parts)):
+    for index in range(first, len(parts)):
         is_literal, value = parts[index]
         if is_literal:
             common = _common(value, text, at)
@@ -75,9 +81,10 @@ def _forward(template: Template, text: str, at: int) -> tuple[int, int, bool]:
             head = literal[:HEAD]
             limit = min(len(text), at + LONGEST[value] + len(head))
             found = text.find(head, at + 1, limit)
-            if found < 0:
-                cut = len(text) - at <= LONGEST[value] and _all_in(text, at, len(text), value)
-                return at, agreed, cut
+            if found < 0:  # the text may end in the placeholder, or in the first letters of the literal behind it
+                begun = next((n for n in range(len(head) - 1, 0, -1) if text.endswith(head[:n], at + 1)), 0)
+                end = len(text) - begun
+                return at, agreed + begun, end - at <= LONGEST[value] and _all_in(text, at, end, value)
             if not _all_in(text, at, found, value):
                 return at, agreed, False
             at = found
@@ -119,11 +126,11 @@ class Matcher:
 
     def __init__(self, pages: Iterable[Sequence[Template]]):
         self.pages = [tuple(templates) for templates in pages]
-        self._anchors: dict[str, list[tuple[int, Template]]] = {}
+        self._anchors: dict[str, list[tuple[int, int, Template]]] = {}
         for page, templates in enumerate(self.pages):
-            for template in templates:
+            for order, template in enumerate(templates):
                 anchor = template.parts[template.anchor][1][:ANCHOR]
-                self._anchors.setdefault(anchor, []).append((page, template))
+                self._anchors.setdefault(anchor, []).append((page, order, template))
         self._grams: list[list[set[str]]] | None = None
 
     def hits(self, folded: str) -> list[Hit]:
@@ -136,14 +143,14 @@ class Matcher:
                 if at < 0:
                     break
                 end = at + len(anchor) - 1
-                for page, template in owners:
-                    stop, ahead, clean_ahead = _forward(template, folded, at)
+                for page, order, template in owners:
+                    stop, ahead, clean_ahead = _forward(template, folded, at, template.anchor)
                     start, behind, clean_behind = _backward(template, folded, at)
                     agreed = ahead + behind
                     complete = clean_ahead and clean_behind
                     # min(ENOUGH, 3/4 of the template), in whole numbers
                     if agreed >= ENOUGH or agreed * 4 >= template.literal * 3:
-                        found.append(Hit(page, start, stop, agreed, complete))
+                        found.append(Hit(page, order, start, stop, agreed, complete))
         return found
 
     def search(self, text: str) -> Answer:
@@ -151,22 +158,35 @@ class Matcher:
         folded = fold(text)
         found = self.hits(folded)
         # A hit inside the text of a longer one is the lesser reading of the same words.
-        ordered = sorted(found, key=lambda hit: (not hit.complete, -hit.literal, -hit.start, hit.page))
+        ordered = sorted(found, key=lambda hit: (not hit.complete, -hit.literal, -hit.start, hit.order, hit.page))
         kept: list[Hit] = []
         lesser: list[Hit] = []
         for hit in ordered:
             overlaps = any(hit.start < other.end and other.start < hit.end for other in kept)
             (lesser if overlaps else kept).append(hit)
-        kept.sort(key=lambda hit: (not hit.complete, -hit.start, hit.page))
+        kept.sort(key=lambda hit: (not hit.complete, -hit.start, hit.order, hit.page))
         pages = tuple(dict.fromkeys(hit.page for hit in [*kept, *lesser]))
-        return Answer(pages, () if pages else self._near(text, folded))
-
-    def _near(self, text: str, folded: str) -> tuple[int, ...]:
+        if pages:
+            return Answer(pages, ())
         message = last_message(text)
         if message:
             folded = fold(message[:20 * MESSAGE_MOST])
         elif len(folded) > TEXT_MOST:
-            return ()
+            return Answer((), ())
+        begun = self._begun(folded)
+        return Answer(begun, () if begun else self._near(folded))
+
+    def _begun(self, folded: str) -> tuple[int, ...]:
+        """Return the pages of templates that the message begins and does not contradict: it was cut early."""
+        found = []
+        for page, templates in enumerate(self.pages):
+            for order, template in enumerate(templates):
+                _, agreed, clean = _forward(template, folded, 0, 0)
+                if clean and agreed >= BEGINS:
+                    found.append((-agreed, order, page))
+        return tuple(dict.fromkeys(page for *_, page in sorted(found)))
+
+    def _near(self, folded: str) -> tuple[int, ...]:
         wanted = _grams(folded[:MESSAGE_MOST])
         if self._grams is None:
             self._grams = [[set().union(*(_grams(v) for lit, v in t.parts if lit)) for t in page] for page in self.pages]
