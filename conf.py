@@ -20,6 +20,7 @@ extensions = [
     "sphinx_copybutton",
     "_ext.sessions.extension",
     "_ext.errors.extension",
+    "_ext.facts.extension",
     "_ext.site.accessible",
     "_ext.site.mathml",
     "_ext.site.notebooks",

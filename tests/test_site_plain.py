@@ -73,6 +73,14 @@ def test_a_promised_error_is_caught_and_printed():
     assert cells(promise) == [(source, ["RuntimeError: no: really\n"])]
 
 
+def test_of_an_error_that_goes_on_and_on_the_promised_lines_are_printed():
+    ((source, outputs),) = cells(">>> f()  # doctest: +ELLIPSIS\nTraceback (most recent call last):\n    ...\nRuntimeError: one\ntwo\n...\n")
+    assert outputs == ["RuntimeError: one\ntwo\n"]
+    said = []
+    exec(source, {"f": lambda: exec("raise RuntimeError('one\\ntwo\\nthree')"), "print": said.append})
+    assert said == ["RuntimeError: one\ntwo"]
+
+
 def test_an_error_that_is_no_builtin_is_caught_too():
     ((source, outputs),) = cells(">>> f()\nTraceback (most recent call last):\n    ...\ntorch._C._LinAlgError: singular\n")
     assert "except Exception as error" in source and outputs == ["_LinAlgError: singular\n"]
