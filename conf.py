@@ -34,6 +34,7 @@ templates_path = ["docs/_templates"]
 # Pages
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "attrs_inline"]
 myst_heading_anchors = 3
+myst_update_mathjax = False
 myst_url_schemes = {
     "http": None,
     "https": None,
