@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 
 import pytest
@@ -247,6 +248,28 @@ def test_without_script_the_box_is_hidden_and_every_message_is_listed(chromium, 
     assert page.locator(".error-message").all_inner_texts() == [
         "the first fault of … tensors", "a second fault, unlike that one, in …"]
     context.close()
+
+
+def test_every_link_from_an_operation_has_one_back(tmp_path):
+    about = notebook("# A page\n\nA sentence.\n").replace(
+        "language: python\n", "language: python\nerror:\n  family: shape\n  messages:\n    - |-\n      the message of this page\n")
+    pages = {
+        "errors/one.md": about,
+        "operations/first.md": "# first\n\nSee [the message](../errors/one.md).\n",
+        "operations/second.md": "# second\n\nNothing.\n",
+    }
+    status, printed, folder = make_site(tmp_path, pages)
+    assert status == 0, printed
+    error_page = folder / "errors" / "one.html"
+    assert "../operations/first.html" in re.findall(r'<p class="error-named-on">.*?</p>', error_page.read_text("utf-8"), re.S)[0]
+    pages["operations/second.md"] = "# second\n\nSee [the message](../errors/one.md).\n"
+    status, printed, folder = make_site(tmp_path, pages)
+    back = re.findall(r'<p class="error-named-on">.*?</p>', error_page.read_text("utf-8"), re.S)[0]
+    assert status == 0 and "../operations/first.html" in back and "../operations/second.html" in back
+    pages["errors/one.md"] = about + "\n[first](../operations/first.md)\n"
+    status, printed, folder = make_site(tmp_path, pages)
+    back = re.findall(r'<p class="error-named-on">.*?</p>', error_page.read_text("utf-8"), re.S)[0]
+    assert "../operations/first.html" not in back and "../operations/second.html" in back
 
 
 def test_other_pages_do_not_load_the_script(site):

@@ -3,9 +3,11 @@
 ``{paste-message}`` draws the box; it stays hidden without script, and a link to the list stands below it.
 ``{error-list} FAMILY`` lists the pages of one family with every message that they explain.
 The patterns go to ``_static/errors-data.js``, written from the pages at each build.
+A page of the index ends with links to the operations whose pages name it, so that every link has one back.
 """
 
 import json
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -124,10 +126,43 @@ def write_data(app, config):
     config.html_static_path.append(str(folder))
 
 
-def read_lists_again(app, env, added, changed, removed):
-    """Read the index again when an error page comes or goes."""
-    moved = {name for name in added | removed if name.startswith("errors/")}
-    return ["errors/index"] if moved and "errors/index" in env.all_docs else []
+_LINK = re.compile(r"\]\(\.\./errors/([\w/-]+)\.md[)#]")
+
+
+def named_on(operations: Path) -> dict[str, list[str]]:
+    """Return for each error page the stems of the operations whose pages link to it."""
+    named: dict[str, list[str]] = {}
+    for path in sorted(operations.glob("*.md")):
+        for stem in dict.fromkeys(_LINK.findall(path.read_text("utf-8"))):
+            named.setdefault(stem, []).append(path.stem)
+    return named
+
+
+def link_back(app, doctree):
+    """End an error page with the operations that name it and that its own text does not link to."""
+    env = app.env
+    folder, _, stem = env.docname.partition("/")
+    if folder != "errors" or stem == "index":
+        return
+    body = Path(env.doc2path(env.docname)).read_text("utf-8")
+    names = [name for name in named_on(Path(env.srcdir) / "operations").get(stem, ()) if f"operations/{name}.md" not in body]
+    if names:
+        paragraph = nodes.paragraph("", "Named on the " + ("page of " if len(names) == 1 else "pages of "), classes=["error-named-on"])
+        for number, name in enumerate(names):
+            if number:
+                paragraph += nodes.Text(" and " if number + 1 == len(names) else ", ")
+            paragraph += _link(env, f"operations/{name}", name)
+        paragraph += nodes.Text(".")
+        (doctree.next_node(nodes.section) or doctree).append(paragraph)
+
+
+def read_again(app, env, added, changed, removed):
+    """Read the index again when an error page comes or goes, and error pages that an operation began or ceased to name."""
+    moved = any(name.startswith("errors/") for name in added | removed)
+    before, now = getattr(env, "errors_named_on", {}), named_on(Path(env.srcdir) / "operations")
+    env.errors_named_on = now
+    again = {f"errors/{stem}" for stem in before.keys() | now.keys() if before.get(stem) != now.get(stem)}
+    return [name for name in again | ({"errors/index"} if moved else set()) if name in env.all_docs and name not in removed]
 
 
 def add_files(app, pagename, templatename, context, doctree):
@@ -148,6 +183,7 @@ def setup(app):
     app.add_directive("paste-message", PasteMessage)
     app.add_directive("error-list", ErrorList)
     app.connect("config-inited", write_data, priority=900)
-    app.connect("env-get-outdated", read_lists_again)
+    app.connect("env-get-outdated", read_again)
+    app.connect("doctree-read", link_back)
     app.connect("html-page-context", add_files)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
