@@ -73,8 +73,8 @@ def kept_bytes(way, q, k, v):
     saved = []
 
     def pack(tensor):
-        saved.append(tensor.detach())  # detached: the list must not hold the graph
-        return tensor
+        saved.append(tensor.detach())  # or the result would keep its own graph
+        return saved[-1]
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         way(q, k, v)

@@ -63,7 +63,7 @@ class Saved:
     """A tensor that the graph keeps for its backward pass."""
 
     def __init__(self, tensor):
-        self.tensor = tensor
+        self.tensor = tensor.detach()  # or an operation's result would keep its own graph
 
 
 def run(way):

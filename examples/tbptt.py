@@ -57,7 +57,7 @@ class Saved:
     """A tensor that a graph keeps for its backward pass."""
 
     def __init__(self, tensor):
-        self.tensor = tensor
+        self.tensor = tensor.detach()  # or an operation's result would keep its own graph
 
 
 def accumulate(model, series, window, detach=True):
