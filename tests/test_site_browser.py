@@ -16,8 +16,8 @@ LOOKS = {"light": 1400, "dark": 390}  # each colour scheme at one of the two wid
 
 
 def kinds(site):
-    """Pages of every kind: all operations, and of each other section its index and its first ones."""
-    chosen = ["index", "search", *site.of("operations")]
+    """Pages of every kind: some operations, and of each other section its index and its first ones."""
+    chosen = ["index", "search", *site.of("operations")[:5], "operations/repeat", "operations/retain_graph"]
     for section in ("operations", "guides", "programs", "errors"):
         chosen += [f"{section}/index"] if f"{section}/index" in site.pages else []
         chosen += site.of(section)[:2]
