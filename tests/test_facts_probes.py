@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from _ext.facts import probes
-from _ext.facts.samples import Sample, in_place_twin, sample, values, with_out
+from _ext.facts.samples import DTYPES, Sample, in_place_twin, sample, values, with_out
 from _ext.facts.targets import ask
 
 X = {"x": "values(2, 3)"}
@@ -294,13 +294,14 @@ def test_dtypes_refused_and_changed():
     assert mean["dtypes_refused"]["bool"].startswith("RuntimeError: mean(): could not infer output dtype")
     assert mean["dtypes_changed"] == {}
     assert probes.dtypes(by_dtype("x.abs()"))["dtypes_changed"] == {"complex64": "float32", "complex128": "float64"}
-    assert probes.dtypes(by_dtype("x.numel()")) == {"dtypes_refused": {}, "dtypes_changed": {}}
+    assert probes.dtypes(by_dtype("x.numel()")) == {"dtypes_refused": {}, "dtypes_changed": {}, "dtypes_not_tried": []}
     assert probes.dtypes(by_dtype("x.sum().item()"))["dtypes_changed"]["bool"] == "int"
 
 
 def test_dtypes_where_no_sample_can_be_made():
     answer = probes.dtypes(lambda dtype: raising())
-    assert answer["dtypes_refused"]["float32"] == "no sample: RuntimeError: broken on purpose"
+    assert len(answer["dtypes_not_tried"]) == len(DTYPES)
+    assert answer["dtypes_refused"] == answer["dtypes_changed"] == {}
 
 
 def test_dtypes_where_some_samples_are_refused():
@@ -320,6 +321,22 @@ def test_bad_calls():
     assert probes.bad_call(lambda: torch.ones(2).view(3)) == "RuntimeError: shape '[3]' is invalid for input of size 2"
     assert probes.bad_call(lambda: torch.ones(2, 2).shape) == "no error: torch.Size([2, 2])"
     assert probes.bad_call(lambda: torch.ones(2).numel) == "no error: <built-in method numel of Tensor object at 0x…>"
+
+
+def test_memory_that_nobody_has_set_is_not_compared():
+    assert asked("vmap", "torch.empty_like(x)") == {"vmap": probes.UNINITIALISED}
+    assert asked("vmap", "x.new_empty(2)") == {"vmap": probes.UNINITIALISED}
+    assert asked("vmap", "x.sqrt()") == {"vmap": "works"}  # NaN that is a result is no such memory
+    assert asked("out", "torch.empty_like(x)") == {"out": "no"}
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_what_is_free_in_a_result_is_taken_out_before_it_is_differentiated():
+    with_phase = Sample(function=torch.linalg.eig, args=(values(3, 3),))
+    assert "ill-defined" in ask("autograd", probes.autograd, with_phase)["gradient"]
+    without = Sample(function=torch.linalg.eig, args=(values(3, 3),), finish=lambda result: (result[0], result[1].abs()))
+    assert probes.autograd(without)["gradient"] == "yes"
+    assert probes.autograd(without)["grad_fn"] == "LinalgEigBackward"
 
 
 def test_values_are_distinct_and_away_from_kinks():

@@ -71,7 +71,7 @@ def facts(
     if missing or (views and kept["views"] is None):
         from . import gather
 
-        say(f"{len(missing)} operations" if missing else "views")
+        say(f"{len(missing)} operation{'' if len(missing) == 1 else 's'}" if missing else "views")
         found = gather.measure_operations(missing, **options)
         kept["operations"] |= {name: {"sample": wanted[name], "entry": entry} for name, entry in found.items()}
         if views and kept["views"] is None:

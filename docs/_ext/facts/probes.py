@@ -128,17 +128,18 @@ def _inputs_with_grad(sample: Sample, leaf: bool) -> tuple[tuple, list[Tensor], 
     return tree_map(lambda tensor: stand_in.get(id(tensor), tensor), arguments), leaves, list(stand_in.values())
 
 
-def _forward(sample: Sample, leaf: bool = True) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
-    """Run forward. Returns leaves, what was handed over for them, and outputs."""
+def _forward(sample: Sample, leaf: bool = True) -> tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor]]:
+    """Run forward. Returns leaves, what was handed over for them, outputs, and what of these can be differentiated."""
     arguments, leaves, given = _inputs_with_grad(sample, leaf)
     try:
-        outputs = tensors(run(sample.function, arguments))
+        returned = run(sample.function, arguments)
     except RuntimeError as error:
         if not leaf or "leaf" not in str(error):
             raise
         # An operation that writes into its input may not have a leaf there.
         return _forward(sample, leaf=False)
-    return leaves, given, outputs
+    live = [output for output in tensors(sample.finish(returned)) if output.requires_grad]
+    return leaves, given, tensors(returned), live
 
 
 def autograd(sample: Sample) -> dict[str, Any]:
@@ -156,10 +157,10 @@ def autograd(sample: Sample) -> dict[str, Any]:
         return tensor.detach()
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        leaves, given, outputs = _forward(sample)
-    live = [output for output in outputs if output.requires_grad]
+        leaves, given, outputs, live = _forward(sample)
     if not live:
         return {"gradient": NONE if outputs else "no tensor"}
+    with_node = [output for output in outputs if output.requires_grad]
 
     def node(output: Tensor) -> str:
         if any(output is tensor for tensor in given):
@@ -168,12 +169,12 @@ def autograd(sample: Sample) -> dict[str, Any]:
         return re.sub(r"\d+$", "", output.grad_fn.name()) if output.grad_fn else "the input itself"
 
     facts: dict[str, Any] = {
-        "grad_fn": " + ".join(sorted({node(output) for output in live})),
+        "grad_fn": " + ".join(sorted({node(output) for output in with_node})),
         "saved_tensors": len(saved),
         "saved_bytes": sum(saved),
     }
-    if len(live) != len(outputs):
-        facts["outputs_with_gradient"] = f"{len(live)} of {len(outputs)}"
+    if len(with_node) != len(outputs):
+        facts["outputs_with_gradient"] = f"{len(with_node)} of {len(outputs)}"
 
     def walk() -> tuple:
         return torch.autograd.grad(live, leaves, ones(live), allow_unused=True)
@@ -210,13 +211,12 @@ def _write_between(sample: Sample, into: str) -> str:
     if not any(is_smooth(tensor) for tensor in tensors(sample.arguments)):
         return "no floating point input"
     # Without hooks: a tensor that a hook packs is no longer guarded by its version.
-    leaves, given, outputs = _forward(sample, leaf=False)
-    live = [output for output in outputs if output.requires_grad]
+    leaves, given, outputs, live = _forward(sample, leaf=False)
     if not live:
         return "no gradient"
     try:
         with torch.no_grad():
-            (given[0] if into == "input" else live[0]).mul_(2)
+            (given[0] if into == "input" else next(output for output in outputs if output.requires_grad)).mul_(2)
     except RuntimeError as error:
         return _write_refused(error)
     try:
@@ -247,7 +247,7 @@ def _as_function(sample: Sample) -> tuple[Callable[..., tuple], list[Tensor]]:
         # Copies: an operation that writes into its input would change what gradcheck holds.
         swap = {id(old): new.clone() for old, new in zip(inputs, given)}
         swapped = tree_map(lambda tensor: swap.get(id(tensor), tensor.clone()), arguments)
-        return tuple(output for output in tensors(sample.finish(run(sample.function, swapped))) if is_smooth(output))
+        return tuple(output for output in tensors(sample.finish(run(sample.checked or sample.function, swapped))) if is_smooth(output))
 
     return function, inputs
 
@@ -293,6 +293,8 @@ def _gradcheck(sample: Sample, mode: str) -> str:
 
 def vmap(sample: Sample) -> dict[str, str]:
     """``vmap``: is ``torch.vmap`` over the input equal to a loop?"""
+    if _is_uninitialised(sample):
+        return {"vmap": UNINITIALISED}
     args, kwargs = copied(sample)
     batch = tree_map(lambda tensor: torch.stack([tensor, tensor.flip(0) if tensor.dim() else tensor]), args[0])
 
@@ -359,6 +361,35 @@ def _compile(sample: Sample, fullgraph: bool) -> str:
     return WORKS if len(graphs) == 1 else f"{len(graphs)} graphs"
 
 
+UNINITIALISED = "not compared: the result is memory that nobody has set"
+
+
+def _is_uninitialised(sample: Sample) -> bool:
+    """Whether the result holds whatever was in memory; such values are noise, and no probe compares them."""
+    switched = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    try:
+        # Under this switch torch fills memory that nobody has set, with NaN or the largest integer.
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        filled = tensors(run(sample.function, copied(sample)))
+    finally:
+        torch.use_deterministic_algorithms(switched[0], warn_only=switched[1])
+    plain_result = tensors(run(sample.function, copied(sample)))
+    pairs = [(a, b) for a, b in zip(filled, plain_result) if a.layout == b.layout == torch.strided and a.shape == b.shape]
+    found = any(bool((_filled(a) & ~_filled(b)).any()) for a, b in pairs)
+    for tensor, _ in pairs:
+        # Otherwise the next tensor made here may get this memory, and the fill with it.
+        with torch.no_grad():
+            tensor.untyped_storage().fill_(0)
+    return found
+
+
+def _filled(tensor: Tensor) -> Tensor:
+    tensor = plain(tensor)
+    if is_smooth(tensor):
+        return tensor.isnan()
+    return tensor if tensor.dtype == torch.bool else tensor == torch.iinfo(tensor.dtype).max
+
+
 def deterministic(sample: Sample) -> dict[str, str]:
     """``deterministic``: is it allowed under ``torch.use_deterministic_algorithms(True)``?"""
     switched = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
@@ -383,11 +414,12 @@ def out_argument(sample: Sample) -> dict[str, str]:
     buffers = [torch.zeros_like(output) for output in tensors(want)]
     if not buffers:
         return {"out": "no"}
+    unset = _is_uninitialised(sample)
     try:
         run(sample.with_out, copied(sample), out=buffers[0] if isinstance(want, Tensor) else tuple(buffers))
     except TypeError:
         return {"out": "no"}
-    return {"out": "yes" if close(buffers, want) else "accepted, holds something else"}
+    return {"out": "yes" if unset or close(buffers, want) else "accepted, holds something else"}
 
 
 def in_place(sample: Sample) -> dict[str, str]:
@@ -427,19 +459,29 @@ Sampler = Callable[[torch.dtype], list[Sample]]
 
 
 def dtypes(sampler: Sampler) -> dict[str, Any]:
-    """``dtypes_refused`` (dtype to error) and ``dtypes_changed`` (dtype to the dtype of the result, where they differ)."""
+    """What each of ``DTYPES`` gives.
+
+    ``dtypes_refused``: dtype to error. ``dtypes_changed``: dtype to the dtype of the result, where it is another one.
+    ``dtypes_not_tried``: those in which no sample could be made.
+    """
 
     def one(sample: Sample) -> str:
         returned = run(sample.function, copied(sample))
         names = dict.fromkeys(str(output.dtype).removeprefix("torch.") for output in holders(returned))
         return ", ".join(names) or type(returned).__name__
 
-    found = {dtype_name(dtype): _over(sampler, dtype, one) for dtype in DTYPES}
-    changed = {dtype: value for dtype, (value, _) in found.items() if value is not None and not _keeps(dtype, value)}
+    changed, refused, not_tried = {}, {}, []
+    for dtype in DTYPES:
+        answer, error = _over(sampler, dtype, one)
+        if answer is error is None:
+            not_tried.append(dtype_name(dtype))
+        if answer is not None and not _keeps(dtype_name(dtype), answer):
+            changed[dtype_name(dtype)] = answer
+        if error is not None:
+            refused[dtype_name(dtype)] = error
     if len(set(changed.values())) == 1 and not any(dtype_name(dtype) in changed.values() for dtype in DTYPES):
         changed = {}  # the same Python type for every dtype: ``returns`` says it
-    refused = {dtype: error for dtype, (_, error) in found.items() if error is not None}
-    return {"dtypes_refused": refused, "dtypes_changed": changed}
+    return {"dtypes_refused": refused, "dtypes_changed": changed, "dtypes_not_tried": not_tried}
 
 
 def _keeps(dtype: str, value: str) -> bool:
@@ -452,10 +494,9 @@ def dtypes_backward(sampler: Sampler) -> dict[str, Any]:
 
     def one(sample: Sample) -> str:
         try:
-            leaves, _, outputs = _forward(sample)
+            leaves, _, _, live = _forward(sample)
         except Exception:
             return "forward refused"
-        live = [output for output in outputs if output.requires_grad]
         if live:
             torch.autograd.grad(live, leaves, ones(live), allow_unused=True)
         return WORKS
@@ -466,12 +507,12 @@ def dtypes_backward(sampler: Sampler) -> dict[str, Any]:
 
 
 def _over(sampler: Sampler, dtype: torch.dtype, one: Callable[[Sample], str]) -> tuple[str | None, str | None]:
-    """Return the first answer and the first error over the samples of a dtype; either may be None."""
+    """Return the first answer and the first error over the samples of a dtype; both are None where there is no sample."""
     answer = error = None
     try:
         samples = sampler(dtype)
-    except Exception as failure:
-        return None, "no sample: " + said(failure, 120)
+    except Exception:
+        return None, None
     for sample in samples:
         try:
             told = one(sample)

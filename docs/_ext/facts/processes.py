@@ -65,14 +65,14 @@ def cores() -> int:
     return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
-def preload() -> None:
+def preload(more: tuple[str, ...] = ()) -> None:
     """Import what probes need; a private module that this torch lacks is left out, and its probe says so.
 
     FACTS_PRELOAD set to nothing imports nothing.
     """
     if os.environ.get("FACTS_PRELOAD") == "":
         return
-    for name in PRELOAD:
+    for name in (*PRELOAD, *more):
         try:
             importlib.import_module(name)
         except ImportError:

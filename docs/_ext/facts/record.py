@@ -27,6 +27,7 @@ USUAL: dict[str, Any] = {
     "double_backward": "works",
     "dtypes_backward_refused": {},
     "dtypes_changed": {},
+    "dtypes_not_tried": [],
     "dtypes_refused": {},
     "fake": "works",
     "finite_differences": "works",

@@ -62,17 +62,19 @@ def measure(
     workers: int | None = None,
     context: Any = None,
     opener: str = "_ext.facts.targets:open_target",
+    preload: tuple[str, ...] = (),
 ) -> Iterator[Answer]:
     """Yield the answer to every step of every target, in any order of targets and in order of steps.
 
-    ``opener`` names, as ``module:function``, what turns a spec into a target inside the worker.
+    ``opener`` names, as ``module:function``, what turns a spec into a target inside the worker; ``preload`` names more
+    modules that the hub imports before it forks.
     Raises MeasuringFailed when the hub dies or reports an error of its own.
     """
     if not specs:
         return
     context = context or processes.context()
     here, there = context.Pipe()
-    hub = context.Process(target=_hub, args=(there, specs, limits, workers or processes.cores(), opener), name="facts")
+    hub = context.Process(target=_hub, args=(there, specs, limits, workers or processes.cores(), opener, preload), name="facts")
     hub.start()
     there.close()
     try:
@@ -109,13 +111,13 @@ class _Worker:
     done: int = 0
 
 
-def _hub(parent: Connection, specs: list[Spec], limits: Limits, workers: int, opener: str) -> None:
+def _hub(parent: Connection, specs: list[Spec], limits: Limits, workers: int, opener: str, preload: tuple[str, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides; it closes its end
     running: dict[Connection, _Worker] = {}
     try:
         forks = processes.can_fork()
         if forks:
-            processes.preload()
+            processes.preload(preload)
         context = multiprocessing.get_context("fork" if forks else "spawn")
         queue = deque([[(spec, 0)] for spec in specs] if forks else _dealt(specs, workers))
         while queue or running:

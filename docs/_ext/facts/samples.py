@@ -30,7 +30,7 @@ class Sample:
     ``args[0]`` is *the input* (a tensor, or a list of tensors for ``cat``); probes copy the arguments before each call.
     ``with_out`` takes the arguments and ``out=``; ``in_place`` is the twin that writes into its input; both may be missing.
     ``finish`` takes what is free out of a result before it is differentiated (the sign of an eigenvector).
-    ``options`` go to gradcheck.
+    ``checked`` stands in for the function where gradients are held against finite differences; ``options`` go to gradcheck.
     """
 
     function: Callable[..., Any]
@@ -39,6 +39,7 @@ class Sample:
     with_out: Callable[..., Any] | None = None
     in_place: Callable[..., Any] | None = None
     finish: Callable[[Any], Any] = lambda result: result
+    checked: Callable[..., Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -126,6 +126,8 @@ def dtypes(facts: Facts) -> str:
     refused = facts.get("dtypes_refused")
     if isinstance(refused, str):
         return f"The probe over dtypes: {refused}."
+    if not refused and facts.get("dtypes_not_tried"):
+        return f"Every dtype works in which the input can be made; in {', '.join(facts['dtypes_not_tried'])} it cannot."
     if not refused:
         return "All twelve dtypes that were tried work: bool, five integer, four floating point and two complex ones."
     texts: dict[str, list[str]] = {}

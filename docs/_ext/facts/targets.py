@@ -102,7 +102,7 @@ def bad_call(operation: Operation, text: str) -> str:
 
 
 def open_target(spec: tuple[str, ...]) -> Target:
-    """Return the target that a spec names: ``("operation", NAME)``, ``("views",)`` or ``("opinfo", NAME)``."""
+    """Return the target that a spec names: ``("operation", NAME)`` or ``("views",)``."""
     torch.set_num_threads(1)
     if spec[0] == "operation":
         return OperationTarget(OPERATIONS[spec[1]])
@@ -110,8 +110,4 @@ def open_target(spec: tuple[str, ...]) -> Target:
         from .views import ViewsTarget
 
         return ViewsTarget()
-    if spec[0] == "opinfo":
-        from .opinfo import OpInfoTarget
-
-        return OpInfoTarget(spec[1])
     raise KeyError(spec)

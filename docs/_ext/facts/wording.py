@@ -12,6 +12,7 @@ LABELS = {
     "double_backward": "Gradient of the gradient",
     "dtypes_backward_refused": "Dtypes without backward",
     "dtypes_changed": "Dtype of the result",
+    "dtypes_not_tried": "Dtypes not tried",
     "dtypes_refused": "Dtypes refused",
     "fake": "Fake tensors",
     "finite_differences": "Finite differences",
@@ -171,7 +172,11 @@ def writes(facts: Facts) -> str:
 def accepted(facts: Facts) -> str:
     """Return ``all accepted`` or which are refused."""
     word = refused(facts)
-    return "all accepted" if word == "none" else f"{word} refused" if isinstance(facts.get("dtypes_refused"), dict) else word
+    if isinstance(facts.get("dtypes_refused"), str):
+        return word
+    told = "all accepted" if word == "none" else f"{word} refused"
+    untried = dtype_groups(facts.get("dtypes_not_tried") or ())
+    return f"{told}; {untried} not tried" if untried else told
 
 
 def twins(facts: Facts) -> str:
@@ -220,6 +225,8 @@ def one(facts: Facts, fact: str) -> str:
     value = facts.get(fact)
     if value is None:
         return "–"
+    if fact == "dtypes_not_tried":
+        return dtype_groups(value) or "none"
     if fact in ("dtypes_refused", "dtypes_backward_refused"):
         return refused(facts, fact)
     if fact == "dtypes_changed":

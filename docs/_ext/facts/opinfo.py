@@ -1,0 +1,167 @@
+"""Measure what torch's own sample database covers. The database is private to torch's tests: its import is guarded.
+
+It needs numpy and expecttest beside torch. Where it cannot be imported, ``Unavailable`` says why, and the last committed
+record stays what is published.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import re
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import probes
+from .gather import first_fact
+from .samples import Sample, dtype_name
+from .targets import ask
+from .tree import tensors
+
+MAIN_DTYPES = (torch.float64, torch.complex128, torch.int64, torch.bool, torch.float32, torch.bfloat16)
+LOOKED_AT = 60  # samples that are made in the main dtype; the database may make thousands
+LOOKED_AT_ELSEWHERE = 12  # in every other dtype
+MEASURED = 3
+STORED = 8  # storage is cheap to ask, and what readers ask first
+SMALL = 400  # elements of a sample; a gradient check costs their square
+FULL_CHECK = 40  # up to so many elements every entry of the Jacobian is compared, beyond it a random projection
+
+
+class Unavailable(RuntimeError):
+    """torch's sample database cannot be imported here."""
+
+
+@lru_cache(maxsize=1)
+def database() -> dict[str, Any]:
+    """Return name -> OpInfo. Raises Unavailable."""
+    try:
+        from torch.testing._internal.common_methods_invocations import op_db
+    except ImportError as error:
+        raise Unavailable(f"torch's sample database cannot be imported: {error}") from None
+    return {full_name(info): info for info in op_db}
+
+
+def full_name(info: Any) -> str:
+    """Return an OpInfo's name with its variant: ``linalg.det.singular``."""
+    return f"{info.name}.{info.variant_test_name}" if info.variant_test_name else info.name
+
+
+def path(name: str) -> str | None:
+    """Return where torch documents a name (``Tensor.item``, ``nn.functional.relu``), or None where it does not."""
+    if any(part.startswith("_") for part in name.split(".")):
+        return None
+    for root, prefix in ((torch, ""), (Tensor, "Tensor.")):
+        found: Any = root
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is not None and (inspect.getdoc(found) or "").strip():
+            return prefix + name
+    return None
+
+
+class OpInfoTarget:
+    """One entry of the database, asked the questions of ``probes``; an answer is merged over samples."""
+
+    def __init__(self, name: str) -> None:
+        self.info = database()[name]
+        self._samples: dict[torch.dtype, list[Sample]] = {}
+        self.dtype = next((dtype for dtype in MAIN_DTYPES if dtype in self.info.dtypes), torch.float64)
+
+    def steps(self) -> list[tuple[str, ...]]:
+        return [("about",), *(("probe", name) for name in (*probes.OF_A_SAMPLE, "dtypes", "dtypes_backward"))]
+
+    def answer(self, step: tuple[str, ...]) -> Any:
+        if step == ("about",):
+            return {"path": path(self.info.name), "dtype": dtype_name(self.dtype), "samples": len(self._of(self.dtype))}
+        probe = step[1]
+        if probe in ("dtypes", "dtypes_backward"):
+            return ask(probe, getattr(probes, probe), lambda dtype: spread(self._of(dtype), MEASURED))
+        count = {"storage": STORED, "result": 1, "compile": 1, "fullgraph": 1, "in_place": 1}.get(probe, MEASURED)
+        try:
+            samples = spread(self._of(self.dtype), count)
+        except Exception as error:
+            return {first_fact(probe): f"no sample: {type(error).__name__}"}
+        return merged([ask(probe, probes.OF_A_SAMPLE[probe], sample) for sample in samples])
+
+    def _of(self, dtype: torch.dtype) -> list[Sample]:
+        if dtype not in self._samples:
+            self._samples[dtype] = self._make(dtype)
+        return self._samples[dtype]
+
+    def _make(self, dtype: torch.dtype) -> list[Sample]:
+        torch.manual_seed(0)
+        found = list(itertools.islice(self.info.sample_inputs("cpu", dtype, requires_grad=False), LOOKED_AT if dtype == self.dtype else LOOKED_AT_ELSEWHERE))
+        if not found:
+            raise ValueError("the database has no sample for this dtype")
+        return small_ones([self._sample(given) for given in found])
+
+    def _sample(self, given: Any) -> Sample:
+        operation = self.info.op
+        size = sum(tensor.numel() for tensor in tensors((given.input, given.args, given.kwargs)))
+        options: dict[str, Any] = {"fast_mode": True} if self.info.gradcheck_fast_mode or size > FULL_CHECK else {}
+        if self.info.gradcheck_nondet_tol:
+            options["nondet_tol"] = self.info.gradcheck_nondet_tol
+        return Sample(
+            function=operation,
+            args=(given.input, *given.args),
+            kwargs=dict(given.kwargs),
+            with_out=operation,
+            in_place=self.info.inplace_variant,
+            finish=given.output_process_fn_grad,
+            checked=lambda *args, **kwargs: self.info.gradcheck_wrapper(operation, *args, **kwargs),
+            options=options,
+        )
+
+
+def small_ones(samples: list[Sample]) -> list[Sample]:
+    """Return the samples that have elements, and few of them; the smallest one where all are large."""
+
+    def size(sample: Sample) -> int:
+        return sum(tensor.numel() for tensor in tensors(sample.arguments))
+
+    filled = [sample for sample in samples if size(sample) > 0] or samples
+    return [sample for sample in filled if size(sample) <= SMALL] or sorted(filled, key=size)[:1]
+
+
+def spread(samples: list[Sample], count: int) -> list[Sample]:
+    """Return ``count`` samples taken evenly from the list, the middle one first: the first ones are often corner cases."""
+    middle = len(samples) // 2
+    if count == 1:
+        return samples[middle : middle + 1]
+    places = range(len(samples)) if len(samples) <= count else (round(i * (len(samples) - 1) / (count - 1)) for i in range(count))
+    return [samples[place] for place in dict.fromkeys((middle, *places))][:count]
+
+
+# Answers that say nothing beside one that does.
+SILENT = ("empty result", "no tensor", "not checked: not in double precision", "no floating point input")
+
+
+def merged(answers: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return one answer: a fact's value where all samples agree, ``depends: a | b`` where they do not.
+
+    Of numbers, and of what goes with them, the first sample's stands: they are about that sample.
+    """
+    found: dict[str, Any] = {}
+    for fact in dict.fromkeys(fact for answer in answers for fact in answer):
+        values = [answer[fact] for answer in answers if fact in answer]
+        if isinstance(values[0], (int, list)) or fact in ("shape", "returns"):
+            found[fact] = values[0]
+            continue
+        values = [value for value in values if value not in SILENT] or values
+        different = {_without_sizes(value): value for value in reversed(values)}
+        found[fact] = values[0] if len(different) == 1 else "depends: " + " | ".join(sorted(map(str, different.values())))
+    return found
+
+
+def _without_sizes(value: Any) -> str:
+    """Two errors that differ in nothing but sizes are one answer."""
+    return re.sub(r"\d+", "0", str(value))
+
+
+def open_target(spec: tuple[str, ...]) -> OpInfoTarget:
+    """Return the target that the spec ``("opinfo", NAME)`` names."""
+    torch.set_num_threads(1)
+    return OpInfoTarget(spec[1])

@@ -1,0 +1,219 @@
+"""The box and the tables: what they say follows from the record's entry, and nothing needs torch."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from _ext.facts import box, record, tables, wording
+from _ext.facts.__main__ import RECORDS
+from _ext.facts.operations import OPERATIONS
+
+VERSION = record.versions(RECORDS)[0]
+ENTRIES = record.load(record.path_of(RECORDS, VERSION))["operations"]
+VIEWS = record.load(record.path_of(RECORDS, VERSION))["views"]
+
+
+class Balanced(HTMLParser):
+    """Fails where an element is not closed in its place."""
+
+    EMPTY = {"br", "input", "img"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def rows(html):
+    """Label -> word of each row of a box, without markup."""
+    found = re.findall(r'<span class="facts-label">(.*?)</span> <span class="facts-word">(.*?)</span>', html)
+    return {re.sub("<[^>]+>", "", label): re.sub("<[^>]+>", "", word) for label, word in found}
+
+
+def drawn(name, **options):
+    return box.draw(name, ENTRIES[name], VERSION, **options)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_box_is_whole(name):
+    html = drawn(name)
+    Balanced(html)
+    assert f"torch {VERSION}, CPU" in html
+    for label, word in rows(html).items():
+        assert label and word
+
+
+def test_a_box_opens_with_the_measured_call():
+    html = drawn("repeat")
+    assert html.index("x.repeat(2, 2)") < html.index("facts-row")
+    assert "x: float64 (2, 3)" in html
+
+
+def test_a_box_answers_what_readers_ask():
+    assert rows(drawn("repeat", numpy={"x.repeat(2, 2)": "np.tile(x, (2, 2))"})) == {
+        "Result": "copy",
+        "New memory": "192 bytes (input: 48 bytes)",
+        "Gradient": "yes (RepeatBackward), agrees with finite differences",
+        "Saved for backward": "nothing; second backward works",
+        "In-place write": "backward works after either",
+        "Dtypes": "all accepted",
+        "In-place twin, out=": "no in-place twin, no out=",
+        "NumPy": "equal",
+        "Other arguments": "2 more calls measured",
+        "Bad calls": "4 measured, 1 without an error",
+    }
+
+
+@pytest.mark.parametrize(
+    "name, label, word",
+    [
+        ("view", "Result", "view; permuted input: raises RuntimeError"),
+        ("contiguous", "Result", "same object; permuted input: copy"),
+        ("numel", "Result", "no tensor: int"),
+        ("unique", "Gradient", "backward raises NotImplementedError (Unique2Backward)"),
+        ("round", "Gradient", "zero everywhere (RoundBackward)"),
+        ("detach", "Gradient", "none"),
+        ("mul", "Saved for backward", "2 tensors, 96 bytes; second backward needs retain_graph=True"),
+        ("exp", "In-place write", "into the input: backward works; into the result: backward raises"),
+        ("expand", "In-place write", "into the input: backward works; into the result: refused: elements overlap in memory"),
+        ("mean", "Dtypes", "bool, integers refused"),
+        ("abs", "Dtypes", "bool refused; complex64 → float32; complex128 → float64"),
+        ("item", "torch.compile", "nothing captured"),
+        ("backward", "Held after backward()", "0 bytes"),
+        ("backward", "Held after backward(retain_graph=True)", "12,000 bytes"),
+        ("backward", "Second backward() after backward()", "raises RuntimeError"),
+    ],
+)
+def test_short_words(name, label, word):
+    assert rows(drawn(name))[label] == word
+
+
+def test_what_plainly_works_is_not_shown():
+    shown = rows(drawn("repeat"))
+    assert not {wording.label(fact) for fact in wording.SELDOM} & set(shown)
+    assert {"torch.vmap", "torch.compile", "Meta device", "Fake tensors"} <= set(rows(drawn("unique")))
+
+
+def test_errors_are_linked_where_the_index_has_a_page():
+    asked = []
+
+    def link(error):
+        asked.append(error)
+        return "../errors/repeat-dims.html" if error.startswith("RuntimeError: Number of dimensions of repeat") else None
+
+    html = drawn("repeat", link=link)
+    assert html.count('<a href="../errors/repeat-dims.html">RuntimeError: Number of dimensions of repeat dims') == 1
+    assert "TypeError: repeat() takes 1 positional argument but 2 were given" in asked
+    assert not any(error.startswith("no error") for error in asked)
+
+
+def test_text_of_an_error_is_text():
+    entry = {**ENTRIES["clone"], "bad_calls": {"x < y": "RuntimeError: <script>alert(1)</script> & `code`"}}
+    html = box.draw("clone", entry, VERSION)
+    assert "<script>" not in html and "&lt;script&gt;" in html
+    assert "x &lt; y" in html
+
+
+def test_without_a_record_the_box_says_so():
+    assert "no record of this torch version" in drawn("clone", recorded=False)
+    assert "no record" not in drawn("clone")
+
+
+def test_an_operation_that_died_is_told_in_its_row():
+    entry = {**ENTRIES["clone"], "facts": {**ENTRIES["clone"]["facts"], "vmap": "kills the process (SIGSEGV)"}}
+    assert rows(box.draw("clone", entry, VERSION))["torch.vmap"] == "kills the process (SIGSEGV)"
+    assert "kills the process (SIGSEGV)" in drawn("repeat_interleave")
+
+
+def test_other_arguments_tell_what_differs():
+    html = drawn("repeat_interleave")
+    assert "<code>torch.repeat_interleave(x, counts, dim=0)</code>" in html
+    assert "Second backward: needs retain_graph=True" in html
+
+
+def test_identifiers_differ():
+    assert len({box.identifier(name) for name in OPERATIONS}) == len(OPERATIONS)
+    assert box.identifier("autograd.grad") == "facts-autograd-grad"
+
+
+@pytest.mark.parametrize(
+    "names, words",
+    [
+        ([], ""),
+        (["complex64", "complex128"], "complex"),
+        (["bool", "uint8", "int8", "int16", "int32", "int64"], "bool, integers"),
+        (["bool", "int8"], "bool, int8"),
+        (["float16", "bfloat16"], "float16, bfloat16"),
+    ],
+)
+def test_dtypes_in_few_words(names, words):
+    assert wording.dtype_groups(names) == words
+
+
+def test_the_table_has_a_row_for_every_operation_and_links_its_box():
+    html = tables.operations(ENTRIES, VERSION, lambda name: f"{name}.html#{box.identifier(name)}")
+    Balanced(html)
+    assert html.count("<tr data-name=") == len(ENTRIES)
+    assert '<a href="repeat.html#facts-repeat"><code>repeat</code></a>' in html
+    assert html.count('scope="col"') == len(tables.COLUMNS)
+    offered = re.search(r'data-filters="([^"]*)"', html)[1]
+    assert "retain=second backward needs retain_graph" in offered
+
+
+@pytest.mark.parametrize(
+    "key, yes, no",
+    [
+        ("view", "expand", "repeat"),
+        ("copy", "repeat", "expand"),
+        ("depends", "reshape", "expand"),
+        ("gradient", "repeat", "detach"),
+        ("zero", "round", "exp"),
+        ("none", "argmax", "exp"),
+        ("raises", "unique", "exp"),
+        ("twice", "repeat", "mul"),
+        ("retain", "mul", "repeat"),
+        ("input", "mul", "exp"),
+        ("result", "exp", "mul"),
+        ("bool", "abs", "exp"),
+        ("integers", "mean", "sum"),
+        ("complex", "max", "sum"),
+        ("vmap", "item", "sum"),
+        ("break", "item", "sum"),
+        ("meta", "unique", "sum"),
+        ("twin", "exp", "repeat"),
+        ("out", "exp", "repeat"),
+    ],
+)
+def test_filters_hold_for_one_operation_and_not_for_another(key, yes, no):
+    _, test = tables.FILTERS[key]
+    assert test(record.with_usual(ENTRIES[yes]["facts"]))
+    assert not test(record.with_usual(ENTRIES[no]["facts"]))
+
+
+def test_the_page_on_views_shows_every_call_once_a_table():
+    html = tables.views(VIEWS, VERSION)
+    Balanced(html)
+    assert "The 41 entries of the official list" in html
+    missing = html[html.index("Not on the list") : html.index("Looks like a view")]
+    copies = html[html.index("Looks like a view") : html.index("Finer points")]
+    assert "torch.view_as_complex(p)" in missing and "torch.view_as_complex(p)" not in copies
+    assert "x.flip(0)" in copies and "x.flip(0)" not in missing
+
+
+def test_drawing_needs_no_torch():
+    code = "import sys; sys.modules['torch'] = None; sys.modules['numpy'] = None\nfrom _ext.facts import box, tables, cache, extension"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": str(Path(box.__file__).parents[2])})
+    assert ran.returncode == 0, ran.stderr
