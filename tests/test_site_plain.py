@@ -88,6 +88,7 @@ def test_an_error_that_is_no_builtin_is_caught_too():
 
 def test_what_a_block_shows_is_shown():
     assert cells(">>> with f():\n...     é = g(é)\n...     é * 2\n4\n") == [("with f():\n    é = g(é)\n    display(é * 2)", ["4"])]
+    assert cells(">>> if a:\n...     1, 2\n(1, 2)\n") == [("if a:\n    display((1, 2))", ["(1, 2)"])]
     assert cells(">>> for i in x:\n...     print(i)\n1\n") == [("for i in x:\n    print(i)", ["1\n"])]
 
 

@@ -121,7 +121,10 @@ def _showing(source, want):
     lines, node = source.split("\n"), inner[0]
     line = lines[node.lineno - 1].encode()
     start, stop = node.col_offset, node.end_col_offset
-    lines[node.lineno - 1] = b"".join((line[:start], b"display(", line[start:stop], b")", line[stop:])).decode()
+    shown = line[start:stop]
+    if len(ast.parse(b"display(" + shown + b")").body[0].value.args) != 1:
+        shown = b"(" + shown + b")"  # a tuple without its own
+    lines[node.lineno - 1] = (line[:start] + b"display(" + shown + b")" + line[stop:]).decode()
     return new_code_cell("\n".join(lines), outputs=[new_output("display_data", data=data)])
 
 
