@@ -163,9 +163,8 @@ def warm():
     if Shell.initialized():
         return Shell.instance()
     shell = Shell.instance(config=Config(SETTINGS))
-    shell.outputs = Outputs(limit=1000)
-    shell.run_cell("0", store_history=False)
-    shell.reset(new_session=True)
+    shell.run_cell("pass", store_history=False)
+    shell.display_formatter.format(0)
     return shell
 
 

@@ -13,7 +13,7 @@ OPTIONS = {"collapse": False, "titles_only": True, "maxdepth": -1, "includehidde
 FURO, BEFORE, AFTER = 500, 400, 600  # priorities of listeners
 
 TOKEN = re.compile(
-    r'<ul>|</ul>|<li class="[^"]*">|</li>|<a class="reference internal" href="[^"]*">|<input [^>]*class="toctree-checkbox"[^>]*>'
+    r'<ul[^>]*>|</ul>|<li class="[^"]*">|</li>|<a class="reference internal" href="[^"]*">|<input [^>]*class="toctree-checkbox"[^>]*>'
 )
 
 
@@ -29,7 +29,7 @@ class Sidebar:
         for token in TOKEN.finditer(html):
             self.pieces += [html[at : token.start()], token[0]]
             at, here, text = token.end(), len(self.pieces) - 1, token[0]
-            if text == "<ul>":
+            if text.startswith("<ul"):
                 lists.append(here)
             elif text == "</ul>":
                 lists.pop()

@@ -1,0 +1,99 @@
+"""Write what was measured: the figures, a small table for a page, and a plot."""
+
+import json
+import statistics
+from dataclasses import asdict
+
+ROWS = [  # a row of the table: mode -> how a reader knows it
+    ("nothing run", "nothing run, the site only drawn"),
+    ("all code, warm", "all code once, in one warm process"),
+    ("cold", "**this build, cold**"),
+    ("edit", "this build, one page edited"),
+    ("nothing run, edit", "nothing run, one page edited"),
+    ("unchanged", "this build, nothing changed"),
+    ("MyST-NB force", "MyST-NB `force`, two jobs"),
+    ("MyST-NB cache", "MyST-NB `cache`, empty, two jobs"),
+]
+
+
+def median(figures, what="wall"):
+    """The median of one figure over the rounds."""
+    return statistics.median(getattr(one, what) for one in figures)
+
+
+def write(folder, results, about):
+    """Write builds.json, builds.md and builds.svg; `results` is size -> mode -> list of Figures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = {size: {mode: [_without_text(one) for one in figures] for mode, figures in modes.items()} for size, modes in results.items()}
+    (folder / "builds.json").write_text(json.dumps({"about": about, "results": kept}, indent=1) + "\n")
+    (folder / "builds.md").write_text("\n".join([*_table(results), "", *_ratios(results), "", *_about(about), ""]))
+    _plot(folder / "builds.svg", results)
+
+
+def _without_text(figures):
+    kept = {name: round(value, 3) if isinstance(value, float) else value for name, value in asdict(figures).items()}
+    del kept["printed"], kept["status"]
+    return kept
+
+
+def _cell(figures):
+    walls = [one.wall for one in figures]
+    return f"{statistics.median(walls):.2f} ({min(walls):.2f}–{max(walls):.2f})"
+
+
+def _table(results):
+    sizes = sorted(results)
+    yield "| seconds, median (lowest–highest) | " + " | ".join(f"{size} pages" for size in sizes) + " |"
+    yield "| --- |" + " --- |" * len(sizes)
+    for mode, words in ROWS:
+        if any(mode in results[size] for size in sizes):
+            yield f"| {words} | " + " | ".join(_cell(results[size][mode]) if mode in results[size] else "–" for size in sizes) + " |"
+
+
+def ratios(results):
+    """Compare, size by size: a dictionary of name -> {size: value}."""
+    found = {}
+    for size, modes in results.items():
+        least = median(modes["nothing run"]) + median(modes["all code, warm"]) + median(modes["import torch"])
+        cells = median(modes["all code, warm"])
+        found.setdefault("cold, of nothing run + all code + one import", {})[size] = median(modes["cold"]) / least
+        beyond = median(modes["cold"], "cpu") - median(modes["nothing run"], "cpu") - median(modes["import torch"]) - cells
+        found.setdefault("CPU milliseconds a page beyond its cells", {})[size] = 1000 * beyond / size
+        found.setdefault("edit, of an edit with nothing run", {})[size] = median(modes["edit"]) / median(modes["nothing run, edit"])
+        stock = [median(modes[mode]) for mode in ("MyST-NB force", "MyST-NB cache") if mode in modes]
+        if stock:
+            found.setdefault("times faster than MyST-NB's fastest", {})[size] = min(stock) / median(modes["cold"])
+        found.setdefault("peak memory, MB, all processes", {})[size] = modes["memory"][0].memory
+        found.setdefault("peak memory, MB, one session", {})[size] = modes["memory"][0].largest
+    return found
+
+
+def _ratios(results):
+    sizes = sorted(results)
+    yield "| compared | " + " | ".join(f"{size} pages" for size in sizes) + " |"
+    yield "| --- |" + " --- |" * len(sizes)
+    for name, values in ratios(results).items():
+        digits = 0 if "milliseconds" in name or "MB" in name else 2
+        yield f"| {name} | " + " | ".join(f"{values[size]:.{digits}f}" if size in values else "–" for size in sizes) + " |"
+
+
+def _about(about):
+    yield f"Measured with `{about['command']}` on {about['date']}: {about['cores']} cores, Python {about['python']}, torch {about['torch']},"
+    yield f"Sphinx {about['sphinx']}, MyST-NB {about['myst-nb']}; {about['rounds']} rounds, {about['kinds of pages']} pages of this site over and over."
+
+
+def _plot(path, results):
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "bench"
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 3.4))
+    sizes = sorted(results)
+    for mode, label, style in (("MyST-NB force", "MyST-NB force", "s:"), ("cold", "this build", "o-"), ("nothing run", "nothing run", "^--")):
+        have = [size for size in sizes if mode in results[size]]
+        axes.plot(have, [median(results[size][mode]) for size in have], style, label=label)
+    axes.set(xlabel="pages", ylabel="seconds, cold build", xscale="log", yscale="log", xticks=sizes, xticklabels=sizes)
+    axes.legend()
+    figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
