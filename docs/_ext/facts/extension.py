@@ -185,6 +185,8 @@ def _visit_table(writer, node: facts_table) -> None:
     draw: dict[str, Callable[[], str]] = {
         "table": lambda: tables.operations(env.facts["entries"], env.facts["version"], page_of),
         "views": lambda: tables.views(env.facts["views"], env.facts["version"]),
+        "versions": lambda: tables.versions(_folder(builder.app, "facts_records"), page_of),
+        "all": lambda: tables.all_of_torch(_folder(builder.app, "facts_records"), cache.installed_version(), page_of, _official(builder.config)),
     }
     writer.body.append(draw[node["kind"]]())
     raise nodes.SkipNode
@@ -222,7 +224,7 @@ def setup(app) -> dict[str, Any]:
     app.add_node(facts_box, html=(_visit_box, None), **others)
     app.add_node(facts_table, html=(_visit_table, None), **others)
     app.add_directive("facts", FactsDirective)
-    for kind in ("table", "views"):
+    for kind in ("table", "views", "versions", "all"):
         app.add_directive(f"facts-{kind}", FactsTableDirective)
     app.connect("env-get-outdated", bring_up_to_date)
     app.connect("html-page-context", add_files)

@@ -92,7 +92,26 @@ _ALL = (
             "torch.ones(3, requires_grad=True).mul(2).backward()",
             "torch.ones(()).backward()",
             "torch.ones(3, requires_grad=True).mul(2).backward(torch.ones(2))",
+            "torch.ones(3, requires_grad=True).mul(2).backward(torch.ones(()))",
+            "torch.ones(3, requires_grad=True).mul(2).backward(torch.ones(3).long())",
+            "torch.ones(3, requires_grad=True).mul(2).backward(1.0)",
         ),
+        setup="x = torch.ones(3, requires_grad=True)\ny = x * 2",
+        effects=(
+            Effect("Returns", "y.sum().backward()"),
+            Effect("x.grad after y.sum().backward()", "y.sum().backward()\nx.grad"),
+            Effect("x.grad after y.backward(torch.ones(3))", "y.backward(torch.ones(3))\nx.grad"),
+            Effect("x.grad after y.backward(torch.tensor([1.0, 10.0, 100.0]))", "y.backward(torch.tensor([1.0, 10.0, 100.0]))\nx.grad"),
+            Effect("y.backward() without a gradient", "y.backward()"),
+            Effect("x.grad after a second, new forward and backward", "y.sum().backward()\n(x * 2).sum().backward()\nx.grad"),
+            Effect("y.grad afterwards", "import warnings\ny.sum().backward()\nwith warnings.catch_warnings():\n    warnings.simplefilter('ignore')\n    answer = y.grad\nanswer"),
+            Effect("A gradient in float64 for a float32 result", "y.backward(torch.ones(3, dtype=torch.float64))\nx.grad.dtype"),
+            Effect("y.backward(torch.ones(3), inputs=[y])", "y.backward(torch.ones(3), inputs=[y])\nx.grad"),
+        ),
+    ),
+    Operation(
+        "retain_graph", "Tensor.backward",
+        bad=("torch.ones(()).backward(retain_graph=True)",),
         setup=_HELD,
         effects=(
             Effect("Held by the graph after forward", "graph.bytes"),
@@ -237,7 +256,7 @@ _ALL = (
     ),
     Operation(
         "to", "Tensor.to", (Call("x.to(torch.float64)"), Call("x.to(torch.float32)"), Call("x.to(torch.float64, copy=True)")),
-        bad=("x.to(torch.float64) is x", "x.to('cuda:99')", "x.to('nowhere')", "torch.ones(2, device='meta').to('cpu')"),
+        bad=("x.to(torch.float64) is x", "x.to('nowhere')", "torch.ones(2, device='meta').to('cpu')"),
     ),
     # ------------------------------------------------------------------------------------ copies
     Operation("clone", "clone", (Call("x.clone()", "np.copy(x)"),)),

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import warnings
 from typing import Any
 
 # Imported by the hub before it forks, so that no worker pays for them: compile and gradcheck import most of these at
@@ -72,12 +73,14 @@ def preload(more: tuple[str, ...] = ()) -> None:
     """
     if os.environ.get("FACTS_PRELOAD") == "":
         return
-    for name in (*PRELOAD, *more):
-        try:
-            importlib.import_module(name)
-        except ImportError:
-            if name in ("torch", "numpy", "_ext.facts.targets"):
-                raise
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some of these warn of their own end
+        for name in (*PRELOAD, *more):
+            try:
+                importlib.import_module(name)
+            except ImportError:
+                if name in ("torch", "numpy", "_ext.facts.targets"):
+                    raise
 
 
 def limit_memory(beyond: int) -> None:

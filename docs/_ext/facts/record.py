@@ -105,11 +105,11 @@ def with_usual(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def calls(entry: Entry) -> dict[str, dict[str, Any]]:
-    """Return every call of an entry with all its facts, the main one first."""
-    if "call" not in entry:
+    """Return every call of an entry with all its facts, the main one first; an entry of all of torch has one without text."""
+    if "facts" not in entry:
         return {}
     main = with_usual(entry["facts"])
-    found = {entry["call"]: main}
+    found = {entry.get("call", ""): main}
     for text, facts in entry.get("other_calls", {}).items():
         found[text] = {key: value for key, value in {**main, **facts}.items() if value is not None}
     return found
@@ -188,7 +188,7 @@ def compare(old: Mapping[str, Entry], new: Mapping[str, Entry], partial: bool = 
 
 def _cells(before: Entry, after: Entry) -> Iterable[tuple[str, str, tuple[Any, Any]]]:
     """Yield what differs, cell by cell: keys in one order, values of facts that are mappings one key at a time."""
-    for key in ("path", "call", "inputs", "setup"):
+    for key in ("path", "call", "inputs", "setup", "dtype", "samples"):
         if before.get(key) != after.get(key):
             yield "", key, (before.get(key), after.get(key))
     for key in ("bad_calls", "effects"):

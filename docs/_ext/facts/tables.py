@@ -9,11 +9,17 @@ from html import escape
 from pathlib import Path
 from typing import Any, Callable, Iterable, Mapping
 
-from . import record, view_list, wording
+from . import differences, everything, record, view_list, wording
 from .record import Entry
+from .differences import Difference
 
 # Given the name of an operation, the address of its page here, or None.
 PageLink = Callable[[str], "str | None"]
+
+def _fails(facts: Mapping[str, Any], fact: str) -> bool:
+    """Whether something plainly does not work; an answer that depends on the sample is neither yes nor no."""
+    return str(facts.get(fact, "works")).startswith(("raises ", "differs ", "other ", "nothing ", "result "))
+
 
 COLUMNS = ("Operation", "Result", "New memory", "Gradient", "Saved", "Second backward", "Write into input", "Write into result", "Dtypes refused", "In place, out=")
 
@@ -35,11 +41,11 @@ FILTERS: dict[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
     "float16": ("refuses float16", lambda f: "float16" in (f.get("dtypes_refused") or ())),
     "bfloat16": ("refuses bfloat16", lambda f: "bfloat16" in (f.get("dtypes_refused") or ())),
     "complex": ("refuses complex64", lambda f: "complex64" in (f.get("dtypes_refused") or ())),
-    "double": ("has no gradient of the gradient", lambda f: f.get("gradient") == "yes" and f.get("double_backward") != "works"),
-    "forward": ("has no forward mode", lambda f: f.get("gradient") == "yes" and f.get("forward_mode") != "works"),
-    "vmap": ("does not work under vmap", lambda f: f.get("vmap", "works") != "works"),
-    "break": ("is not captured by torch.compile", lambda f: f.get("compile", "works") != "works"),
-    "meta": ("does not work on the meta device", lambda f: not str(f.get("meta", "works")).startswith("works")),
+    "double": ("has no gradient of the gradient", lambda f: f.get("gradient") == "yes" and _fails(f, "double_backward")),
+    "forward": ("has no forward mode", lambda f: f.get("gradient") == "yes" and _fails(f, "forward_mode")),
+    "vmap": ("does not work under vmap", lambda f: _fails(f, "vmap")),
+    "break": ("is not captured by torch.compile", lambda f: _fails(f, "compile")),
+    "meta": ("does not work on the meta device", lambda f: _fails(f, "meta")),
     "twin": ("has an in-place twin", lambda f: f.get("in_place") == "yes"),
     "out": ("takes out=", lambda f: f.get("out") == "yes"),
 }
@@ -91,13 +97,13 @@ def _cell(text: str, value: int | None) -> str:
     return f"<td{sort}>{escape(text)}</td>"
 
 
-def _table(columns: Iterable[str], rows: list[str], caption: str, identity: str, filters: bool = True) -> str:
+def _table(columns: Iterable[str], rows: list[str], caption: str, identity: str, filters: bool = True, kind: str = "") -> str:
     head = "".join(f'<th scope="col">{escape(column)}</th>' for column in columns)
     shown = " ".join(rows)
     used = [key for key in FILTERS if f" {key} " in f" {' '.join(_has(row) for row in rows)} "] if filters else []
     asked = f' data-filters="{escape("|".join(f"{key}={FILTERS[key][0]}" for key in used))}"' if used else ""
     return (
-        f'<div class="facts-table" id="table-{identity}"{asked}><div class="facts-scroll" role="region" aria-label="{escape(caption)}" tabindex="0">\n'
+        f'<div class="facts-table{kind and f" {kind}"}" id="table-{identity}"{asked}><div class="facts-scroll" role="region" aria-label="{escape(caption)}" tabindex="0">\n'
         f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>\n<tbody>\n{shown}\n</tbody></table></div></div>\n"
     )
 
@@ -141,3 +147,68 @@ def _views_table(pairs: list[tuple[str, str]], facts: Mapping[str, Mapping[str, 
         answers = "".join(f"<td>{escape(wording.short(found.get(fact, '–')))}</td>" for fact in ("storage", "storage_permuted", "is_view"))
         rows.append(f'<tr data-name="{escape(f"{name} {call}")}" data-has="">{head}<{cell}><code>{escape(call)}</code></{cell.split()[0]}>{answers}</tr>')
     return _table(columns, rows, caption, identity, filters=False)
+
+
+# -------------------------------------------------------------------------------------------- between versions
+
+_KINDS = {
+    "behaviour": ("What behaves differently", "Answers that are other answers."),
+    "exception": ("Other exception types", "The call still fails, with an exception of another type."),
+    "presence": ("Came and went", "Operations that one of the two versions does not have, or whose samples it does not have."),
+    "samples": ("Measured on other samples", "Torch's own samples for these are not the same in both versions, so a difference may be the sample's."),
+    "wording": ("Other wording", "The same exception type with another text."),
+}
+
+
+def versions(records: Path, page_of: PageLink) -> str:
+    """Return what changed between each two neighbouring versions of which there are records."""
+    known = record.versions(records)
+    if len(known) < 2:
+        return f"<p>There is one record, of torch {escape(', '.join(known))}; changes are shown from the second on.</p>"
+    parts = []
+    for old, new in zip(known, known[1:]):
+        found = differences.between(records, old, new)
+        parts.append(f"<h3>From torch {escape(old)} to {escape(new)}</h3>")
+        for kind, (title, explained) in _KINDS.items():
+            rows = [_difference_row(difference, page_of) for difference in found if difference.kind == kind]
+            if not rows:
+                parts.append(f"<p><strong>{title}</strong>: nothing.</p>")
+                continue
+            table = _table(("Operation", "Fact", f"torch {old}", f"torch {new}"), rows, f"{title}: {len(rows)}. {explained}", f"{kind}-{new}", filters=False, kind="facts-differences")
+            folded = kind in ("wording", "samples")
+            parts.append(f"<details><summary>{title}: {len(rows)}</summary>{table}</details>" if folded else table)
+    return "\n".join(parts)
+
+
+def _difference_row(difference: Difference, page_of: PageLink) -> str:
+    change = difference.change
+    call = f"<code>{escape(change.call)}</code>" if change.call else ""
+    fact = "" if not change.fact else f"<code>{escape(change.fact)}</code>" if difference.is_call else escape(wording.label(change.fact))
+    cells = "".join(f"<td>{escape(record.as_text(value))}</td>" for value in (change.old, change.new))
+    return f'<tr data-name="{escape(change.operation)}" data-has="">{_name(change.operation, page_of(change.operation), call)}<td>{fact}</td>{cells}</tr>'
+
+
+# -------------------------------------------------------------------------------------------- all of torch
+
+
+def all_of_torch(records: Path, version: str, page_of: PageLink, official: Callable[[str], "str | None"]) -> str:
+    """Return the table of everything in torch's sample database, from the record of ``version`` or the newest one.
+
+    Raises ValueError for a disagreement with finite differences of which no reason is recorded.
+    """
+    found = everything.latest(records, version)
+    if found is None:
+        return "<p>There is no record of all of torch yet; <code>make facts-all</code> writes one.</p>"
+    reasons = everything.reasons(records)
+    if unexplained := everything.unexplained(found["operations"], reasons):
+        raise ValueError(f"disagreements with finite differences without a recorded reason: {', '.join(unexplained)}")
+    rows = []
+    for name, entry in sorted(found["operations"].items(), key=lambda item: item[0].strip("_").lower()):
+        facts = record.with_usual(entry["facts"])
+        others = [f"{wording.label(fact)}: {wording.one(facts, fact)}" for fact, _ in wording.seldom(facts)]
+        if name in reasons:
+            others.insert(0, f"Finite differences: {reasons[name]['reason']}")
+        address = page_of(name) or (official(entry["path"]) if entry.get("path") else None)
+        rows.append(_row(name, facts, address, more=f"<td>{escape('; '.join(others) or '–')}</td>"))
+    caption = f"{len(rows)} operations, measured on torch {found['torch']}, CPU, on samples of torch's own tests"
+    return _table((*COLUMNS, "Not plain"), rows, caption, "all")

@@ -91,6 +91,8 @@ def error_of(value: str) -> str:
 
 def short(value: str) -> str:
     """Return a value cut to what fits on a line: ``raises RuntimeError`` without the message."""
+    if value.startswith("depends: "):
+        return "depends: " + " | ".join(dict.fromkeys(map(short, value.removeprefix("depends: ").split(" | "))))
     if not is_error(value):
         return value
     head, _, _ = value.partition(": ") if not value.startswith("refused") else ("refused", "", "")
