@@ -70,7 +70,8 @@ def _first_line(answer: str) -> str:
 def _name(name: str, address: str | None, call: str = "") -> str:
     shown = f"<code>{escape(name)}</code>"
     linked = f'<a href="{escape(address)}">{shown}</a>' if address else shown
-    return f'<th scope="row">{linked}{f" <span class="facts-small">{call}</span>" if call else ""}</th>'
+    below = f' <span class="facts-small">{call}</span>' if call else ""
+    return f'<th scope="row">{linked}{below}</th>'
 
 
 def _row(name: str, facts: Mapping[str, Any], address: str | None, call: str = "", more: str = "") -> str:
