@@ -28,7 +28,7 @@ extensions = [
     "_ext.site.sidebar",
     *hosted.extensions(),
 ]
-exclude_patterns = ["_build", "_ext", "_facts"]
+exclude_patterns = ["_build", "_ext", "_facts", "_bench"]
 templates_path = ["docs/_templates"]
 
 # Pages

@@ -32,6 +32,7 @@ def adopt_orphans():
 
 def timed(command, folder, environment, memory=False):
     """Run a command to its end; the clock stops when it ends, the CPU count when all that it started has ended."""
+    _reap()
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
     process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -41,12 +42,17 @@ def timed(command, folder, environment, memory=False):
     wall = time.perf_counter() - began
     if watch:
         watch.stop()
-    with suppress(ChildProcessError):
-        while True:
-            os.waitpid(-1, 0)
+    _reap()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Figures(wall, cpu, status, watch.peak if watch else 0.0, watch.largest if watch else 0.0, printed)
+
+
+def _reap():
+    """Wait for every process that was left to this one."""
+    with suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
 
 
 class _Memory:
