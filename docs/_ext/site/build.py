@@ -62,6 +62,8 @@ def _short_endings():
     crash_report = errors.handle_exception
 
     def tell(exception, /, *, stderr=sys.stderr, **more):
+        # An extension's fault comes wrapped: what it wraps says whose fault it is.
+        exception = getattr(exception, "orig_exc", None) or exception
         if isinstance(exception, KeyboardInterrupt):
             print("interrupted; the site is as it was", file=stderr)
         elif isinstance(exception, OSError):
