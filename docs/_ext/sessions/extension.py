@@ -54,7 +54,7 @@ def run_pages(app, env, docnames):
         pages.append(page)
     server.start_for(app.srcdir, app.doctreedir)
     limits = Limits(seconds=app.config.sessions_timeout)
-    watch = None if app.quiet else report.Progress(sum(bool(page.items) for page in pages), app.config.sessions_log)
+    watch = report.Progress(sum(bool(page.items) for page in pages), app.config.sessions_log)
     private = sorted({str(app.confdir), str(app.srcdir), os.path.expanduser("~")} - {"/", "/root"})
     pool.run_pages(pages, limits, app.config.sessions_jobs, private, watch)
     PAGES.update((page.name, page) for page in pages)
@@ -67,9 +67,9 @@ def run_pages(app, env, docnames):
 
 
 def tell_what_took_longest(app, exception):
-    """End the build's report with the figures of its pages."""
+    """End the build's report with the figures of its pages, in a quiet build too."""
     if exception is None and any(page.items for page in PAGES.values()):
-        log.info("%s", report.summary(PAGES.values()))
+        print(report.summary(PAGES.values()))
 
 
 def read(text):
@@ -149,7 +149,7 @@ class PromiseBuilder(DummyBuilder):
     """`make doctest`: go through every page, write nothing."""
 
     name = "doctest"
-    epilog = "Every promise holds."
+    epilog = ""
 
     def write_documents(self, docnames):
         pass

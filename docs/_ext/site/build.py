@@ -29,8 +29,8 @@ def main(builder, source, folder, options):
         with _alone(work.with_suffix(".lock")):
             server.start_for(source, doctrees)
             status = _sphinx(["-b", builder, "-d", str(doctrees), *options, source, str(work)])
-            if status == 0 and builder == "html":
-                _publish(work, Path(folder, builder))
+            if status == 0:
+                print(_finish(builder, work, Path(folder, builder)))
             if status != 0:
                 Path(doctrees, "environment.pickle").unlink(missing_ok=True)
             return status
@@ -78,6 +78,14 @@ def _short_endings():
         yield
     finally:
         errors.handle_exception = crash_report
+
+
+def _finish(builder, work, site):
+    """Publish what is to be published; say in one line what there is now."""
+    if builder == "html":
+        _publish(work, site)
+        return f"the site is in {site}/index.html"
+    return "every promise holds" if builder == "doctest" else f"{builder}: nothing to complain of"
 
 
 def _publish(work, site):
