@@ -250,26 +250,53 @@ def test_without_script_the_box_is_hidden_and_every_message_is_listed(chromium, 
     context.close()
 
 
-def test_every_link_from_an_operation_has_one_back(tmp_path):
-    about = notebook("# A page\n\nA sentence.\n").replace(
-        "language: python\n", "language: python\nerror:\n  family: shape\n  messages:\n    - |-\n      the message of this page\n")
+ERROR_PAGE = notebook("# A page\n\nA sentence.\n").replace(
+    "language: python\n", "language: python\nerror:\n  family: shape\n  messages:\n    - |-\n      MESSAGE\n  operations: [OPERATION]\n")
+RAISES = notebook("""
+    # second
+
+    ```{doctest}
+    >>> raise ValueError("a message of 7 words that is promised here")
+    Traceback (most recent call last):
+        ...
+    ValueError: a message of 7 words that is promised here
+    ```
+
+    ## Errors
+
+    Some.
+
+    ## See also
+    """)
+
+
+def test_links_between_operations_and_errors_go_both_ways(tmp_path):
+    def named_on():
+        return "".join(re.findall(r'<p class="error-named-on">.*?</p>', one.read_text("utf-8"), re.S))
+
     pages = {
-        "errors/one.md": about,
+        "errors/one.md": ERROR_PAGE.replace("MESSAGE", "a message of <int> words that is promised here").replace("OPERATION", "third"),
         "operations/first.md": "# first\n\nSee [the message](../errors/one.md).\n",
         "operations/second.md": "# second\n\nNothing.\n",
+        "operations/third.md": "# third\n\nNothing.\n",
     }
     status, printed, folder = make_site(tmp_path, pages)
+    one, second = folder / "errors" / "one.html", folder / "operations" / "second.html"
     assert status == 0, printed
-    error_page = folder / "errors" / "one.html"
-    assert "../operations/first.html" in re.findall(r'<p class="error-named-on">.*?</p>', error_page.read_text("utf-8"), re.S)[0]
-    pages["operations/second.md"] = "# second\n\nSee [the message](../errors/one.md).\n"
+    assert "operations/first.html" in named_on()  # it links here
+    assert "operations/third.html" in named_on()  # the page says that it explains it
+    assert "operations/second.html" not in named_on()
+
+    pages["operations/second.md"] = RAISES
     status, printed, folder = make_site(tmp_path, pages)
-    back = re.findall(r'<p class="error-named-on">.*?</p>', error_page.read_text("utf-8"), re.S)[0]
-    assert status == 0 and "../operations/first.html" in back and "../operations/second.html" in back
-    pages["errors/one.md"] = about + "\n[first](../operations/first.md)\n"
+    assert status == 0, printed
+    assert "operations/second.html" in named_on()  # it promises the message
+    errors_section = second.read_text("utf-8").partition('id="errors"')[2].partition('id="see-also"')[0]
+    assert "../errors/one.html" in errors_section
+
+    pages["errors/one.md"] += "\n[first](../operations/first.md)\n"
     status, printed, folder = make_site(tmp_path, pages)
-    back = re.findall(r'<p class="error-named-on">.*?</p>', error_page.read_text("utf-8"), re.S)[0]
-    assert "../operations/first.html" not in back and "../operations/second.html" in back
+    assert "operations/first.html" not in named_on() and "operations/second.html" in named_on()
 
 
 def test_other_pages_do_not_load_the_script(site):

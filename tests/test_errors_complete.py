@@ -5,12 +5,12 @@ import re
 
 import pytest
 import yaml
-from test_errors_pages import tracebacks
 
 from _ext.errors import records
 from _ext.errors.match import Matcher
 from _ext.errors.observe import NOTHING, observe
 from _ext.errors.pages import FAMILIES, ROOT, index
+from _ext.errors.promises import promised_errors
 from _ext.errors.template import compile_template, fold
 
 DOCS = ROOT.parent
@@ -96,7 +96,7 @@ def longer_shapes(text):
 def other_dtypes(text):
     swapped = {"Float": "Half", "Double": "BFloat16", "Long": "Short", "Int": "Char", "ComplexFloat": "ComplexDouble", "Bool": "Byte",
                "float": "double", "long int": "unsigned char"}
-    return re.sub(r"(?<![\w-])(?:torch\.)?(ComplexFloat|Float|Double|Long|Bool|float|long int)(?:Tensor)?(?![\w])(?!ing| tensor| dtype| or| and complex)",
+    return re.sub(r"(?<![\w-])(?:torch\.)?(ComplexFloat|Float|Double|Long|Bool(?!Tensor)|float|long int)(?:Tensor)?(?![\w])(?!ing| infinity| tensor| dtype| or| and complex)",
                   lambda match: match[0].replace(match[1], swapped[match[1]]), text)
 
 
@@ -124,6 +124,8 @@ MANGLED = {
 def test_mangled_messages_find_the_page_of_the_plain_one_first(how):
     lost = []
     for record in RAISING:
+        if how.startswith("message alone") and text_of(record) == "RuntimeError: ZeroDivisionError":
+            continue  # alone it is the name of an exception of Python's
         mangled = MANGLED[how](text_of(record))
         if fold(mangled) and best(mangled) != best(text_of(record)):
             lost.append(f"{record.id}: {mangled!r} finds {best(mangled)}")
@@ -152,7 +154,6 @@ NO_ERRORS = [
     "How do I multiply two matrices of different shape in PyTorch? My tensors are on the same device and have the same dtype.",
     "The quick brown fox jumps over the lazy dog. " * 40,
     "KeyError: 'loss'", "ModuleNotFoundError: No module named 'torchvision'", "FileNotFoundError: [Errno 2] No such file or directory: 'model.pt'",
-    "ValueError: operands could not be broadcast together with shapes (2,3) (2,) ",
     "IndexError: list index out of range", "ZeroDivisionError: division by zero", "MemoryError", "KeyboardInterrupt",
     "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
     "TypeError: Object of type Tensor is not JSON serializable",
@@ -212,15 +213,13 @@ OPERATIONS = sorted(path for path in (DOCS / "operations").glob("*.md") if path.
 
 
 @pytest.mark.parametrize("path", OPERATIONS, ids=lambda path: path.stem)
-def test_messages_of_an_operation_link_here(path):
-    """The way back is drawn by the extension, on every page that an operation links to."""
+def test_every_message_of_an_operation_has_a_page(path):
+    """The links there and back are drawn by the extension, from the promises; see test_errors_browser.py."""
     text = path.read_text("utf-8")
     linked = re.findall(r"\]\(\.\./errors/([\w/-]+)\.md", text)
-    raised = {best(message): message for message in tracebacks(text)}
     assert set(linked) <= {page.stem for page in index().pages} | {"index"}
-    missing = {stem: message for stem, message in raised.items() if stem not in linked and not (stem is None and WITHOUT.search(message).hits)}
-    assert not missing, "\n".join(f"{path.name} links to no page for: {message.strip()}" if stem is None else
-                                 f"{path.name} does not link to ../errors/{stem}.md" for stem, message in missing.items())
+    missing = [message.strip() for message in promised_errors(text) if not best(message) and not WITHOUT.search(message).hits]
+    assert not missing, "\n".join(missing)
 
 
 def recorded_facts():

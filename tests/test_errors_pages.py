@@ -6,6 +6,7 @@ import re
 import pytest
 
 from _ext.errors.pages import ROOT, index, paths, read
+from _ext.errors.promises import promised_errors
 from _ext.errors.template import fold
 from _ext.sessions import source
 
@@ -25,17 +26,6 @@ def sections(page):
 
 def fences(text, kind):
     return re.findall(rf"^```\{{{kind}\}}.*?\n(.*?)^```$", text, re.M | re.S)
-
-
-def tracebacks(text):
-    """Give the exception line(s) that each doctest of `text` promises; what an ELLIPSIS leaves out is left out."""
-    found = []
-    for body in fences(text, "doctest"):
-        for example in doctest.DocTestParser().get_examples(body):
-            if example.exc_msg:
-                elided = example.options.get(doctest.ELLIPSIS)
-                found.append(example.exc_msg.replace("...", "") if elided else example.exc_msg)
-    return found
 
 
 def only_elsewhere(page):
@@ -67,7 +57,7 @@ def test_each_cause_raises_and_is_cured(stem):
         after = cure(text)
         assert after, f"no '**Cure:**' in {heading!r}"
         told = page.silent or only_elsewhere(page)
-        assert told or tracebacks(before), f"nothing is raised in {heading!r}"
+        assert told or promised_errors(before), f"nothing is raised in {heading!r}"
         if told:
             assert fences(before, "code-cell") or fences(before, "doctest"), f"nothing is shown in {heading!r}"
         promises = [body for body in fences(after, "doctest")]
@@ -95,7 +85,7 @@ def test_a_silent_page_has_the_check_that_catches_it(stem):
 def test_each_promised_error_that_is_this_pages_finds_it(stem):
     page = page_of(stem)
     if not (page.silent or only_elsewhere(page)):
-        raised = tracebacks(page.body)
+        raised = promised_errors(page.body)
         assert raised
         assert stem in {index().find(text).stem for text in raised if index().find(text)}
 
@@ -103,7 +93,7 @@ def test_each_promised_error_that_is_this_pages_finds_it(stem):
 @every_page
 def test_each_message_is_raised_on_the_page(stem):
     page = page_of(stem)
-    raised = tracebacks(page.body)
+    raised = promised_errors(page.body)
     for message in page.messages:
         if message.until or message.needs:
             continue
@@ -127,16 +117,5 @@ def test_the_types_are_those_that_are_raised(stem):
     page = page_of(stem)
     if page.silent or only_elsewhere(page):
         return
-    raised = {text.partition(":")[0].rpartition(".")[2] for text in tracebacks(page.body)}
+    raised = {text.partition(":")[0].rpartition(".")[2] for text in promised_errors(page.body)}
     assert set(page.kinds) <= raised, f"{set(page.kinds) - raised} never raised"
-
-
-@every_page
-def test_links_back_to_what_explains_it(stem):
-    page = page_of(stem)
-    up = "../" * (stem.count("/") + 1)
-    for operation in page.operations:
-        if (ROOT.parent / "operations" / f"{operation}.md").exists():
-            assert f"]({up}operations/{operation}.md" in page.body, f"no link to {operation}"
-
-

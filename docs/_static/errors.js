@@ -9,7 +9,7 @@
   const CHARACTERS = {
     i: DIGITS + ".+-",
     n: DIGITS + LETTERS + ".+-",
-    s: DIGITS + LETTERS + "_,.[](){}*+-",
+    s: DIGITS + "torchsizeux" + "_,.[](){}*+-",
     w: DIGITS + LETTERS + "_.:<>*&-",
     t: "",
   };
@@ -17,8 +17,9 @@
   const ANCHOR = 16;
   const LAST_HITS = 20;
   const HEAD = 8;
-  const BEGINS = 12;
-  const ENOUGH = 24;
+  const BEGINS = 13;
+  const BEGINS_LONG = [6, 24];
+  const ENOUGH = 28;
   const GRAM = 5;
   const NEAR_SHARED = 14;
   const NEAR_SCORE = 0.45;
@@ -69,7 +70,7 @@
   function lastMessage(text) {
     let end = -1;
     for (const match of text.matchAll(EXCEPTION_LINE)) end = match.index + match[0].length;
-    return end < 0 ? "" : text.slice(end);
+    return end < 0 ? null : text.slice(end);
   }
 
   function allIn(text, start, end, kind) {
@@ -233,7 +234,8 @@
       const found = [];
       for (const template of templates) {
         const [, agreed, clean] = forward(template, folded, 0, 0);
-        if (clean && agreed >= BEGINS) found.push([agreed, template.order, template.page]);
+        const long = agreed >= BEGINS_LONG[0] && folded.length >= BEGINS_LONG[1];
+        if (clean && (agreed >= BEGINS || long)) found.push([agreed, template.order, template.page]);
       }
       found.sort((a, b) => b[0] - a[0] || a[1] - b[1] || a[2] - b[2]);
       return [...new Set(found.map(([, , page]) => page))];
@@ -281,8 +283,8 @@
       const pagesFound = [...new Set([...kept, ...lesser].map((hit) => hit.page))];
       if (pagesFound.length) return { hits: pagesFound, near: [] };
       const message = lastMessage(text);
-      const compared = message ? fold(message.slice(0, 20 * MESSAGE_MOST)) : folded;
-      if (!message && folded.length > TEXT_MOST) return { hits: [], near: [] };
+      const compared = message !== null ? fold(message.slice(0, 20 * MESSAGE_MOST)) : folded;
+      if (message === null && folded.length > TEXT_MOST) return { hits: [], near: [] };
       const pagesBegun = begun(compared);
       return { hits: pagesBegun, near: pagesBegun.length ? [] : near(compared) };
     };

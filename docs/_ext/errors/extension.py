@@ -3,11 +3,13 @@
 ``{paste-message}`` draws the box; it stays hidden without script, and a link to the list stands below it.
 ``{error-list} FAMILY`` lists the pages of one family with every message that they explain.
 The patterns go to ``_static/errors-data.js``, written from the pages at each build.
-A page of the index ends with links to the operations whose pages name it, so that every link has one back.
+Links go both ways by themselves: an operation's page lists, in its section *Errors*, the pages of all messages that it
+promises and does not link to in its text; a page of the index ends with the operations that name or explain it.
 """
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 from docutils import nodes
@@ -15,7 +17,8 @@ from sphinx import addnodes
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
-from _ext.errors.pages import FAMILIES, ErrorPage, PageError, read_all
+from _ext.errors.pages import FAMILIES, ErrorPage, Index, PageError, read_all
+from _ext.errors.promises import promised_errors
 from _ext.errors.template import split_placeholders
 
 BOX = """\
@@ -114,6 +117,7 @@ def data(pages: list[ErrorPage]) -> str:
 
 def write_data(app, config):
     """Write the patterns where Sphinx takes static files from."""
+    _known.cache_clear()  # a build that lives on (make live) sees pages change
     try:
         text = data(read_all(Path(app.srcdir) / "errors"))
     except PageError as problem:
@@ -126,40 +130,77 @@ def write_data(app, config):
     config.html_static_path.append(str(folder))
 
 
-_LINK = re.compile(r"\]\(\.\./errors/([\w/-]+)\.md[)#]")
+_LINK = re.compile(r"\]\((?:\.\./)+errors/([\w/-]+)\.md[)#]")
 
 
-def named_on(operations: Path) -> dict[str, list[str]]:
-    """Return for each error page the stems of the operations whose pages link to it."""
+@cache
+def _known(root: Path) -> Index:
+    return Index(root)
+
+
+def named_on(srcdir: Path) -> dict[str, list[str]]:
+    """Return for each error page the operations whose pages link to it or promise one of its messages."""
+    known = _known(srcdir / "errors")
     named: dict[str, list[str]] = {}
-    for path in sorted(operations.glob("*.md")):
-        for stem in dict.fromkeys(_LINK.findall(path.read_text("utf-8"))):
+    for path in sorted((srcdir / "operations").glob("*.md")):
+        text = path.read_text("utf-8")
+        found = [known.find(error) for error in promised_errors(text)]
+        for stem in dict.fromkeys([*_LINK.findall(text), *(page.stem for page in found if page)]):
             named.setdefault(stem, []).append(path.stem)
     return named
 
 
-def link_back(app, doctree):
-    """End an error page with the operations that name it and that its own text does not link to."""
+def link_errors(app, doctree):
+    """List on an operation's page the messages that it promises and does not link to."""
     env = app.env
-    folder, _, stem = env.docname.partition("/")
-    if folder != "errors" or stem == "index":
+    text = Path(env.doc2path(env.docname)).read_text("utf-8")
+    known = _known(Path(env.srcdir) / "errors")
+    found = [known.find(error) for error in promised_errors(text)]
+    stems = dict.fromkeys(page.stem for page in found if page)
+    missing = [stem for stem in stems if stem not in _LINK.findall(text)]
+    if not missing:
         return
-    body = Path(env.doc2path(env.docname)).read_text("utf-8")
-    names = [name for name in named_on(Path(env.srcdir) / "operations").get(stem, ()) if f"operations/{name}.md" not in body]
+    listing = nodes.bullet_list(classes=["errors-named"])
+    for page in sorted((page for page in known.pages if page.stem in missing), key=lambda page: page.title.lower()):
+        listing += nodes.list_item("", nodes.paragraph("", "", _link(env, f"errors/{page.stem}", page.title)))
+    sections = list(doctree.findall(nodes.section))
+    place = next((section for section in sections if "errors" in section["ids"]), sections[0] if sections else doctree)
+    place += nodes.paragraph("", "Messages on this page, explained with every cause and cure:")
+    place += listing
+
+
+def link_operations(app, doctree, stem):
+    """End an error page with the operations that name or explain it and that its own text does not link to."""
+    env = app.env
+    page = next((page for page in _known(Path(env.srcdir) / "errors").pages if page.stem == stem), None)
+    if page is None:
+        return
+    there = [name for name in page.operations if Path(env.srcdir, "operations", f"{name}.md").exists()]
+    names = sorted({*there, *named_on(Path(env.srcdir)).get(stem, ())})
+    names = [name for name in names if f"operations/{name}.md" not in page.body]
     if names:
-        paragraph = nodes.paragraph("", "Named on the " + ("page of " if len(names) == 1 else "pages of "), classes=["error-named-on"])
+        paragraph = nodes.paragraph("", "Operations that name or explain it: ", classes=["error-named-on"])
         for number, name in enumerate(names):
             if number:
-                paragraph += nodes.Text(" and " if number + 1 == len(names) else ", ")
+                paragraph += nodes.Text(", ")
             paragraph += _link(env, f"operations/{name}", name)
         paragraph += nodes.Text(".")
         (doctree.next_node(nodes.section) or doctree).append(paragraph)
 
 
+def link_both_ways(app, doctree):
+    """Add the links that nobody wrote."""
+    folder, _, stem = app.env.docname.partition("/")
+    if folder == "operations" and stem != "index":
+        link_errors(app, doctree)
+    elif folder == "errors" and stem != "index":
+        link_operations(app, doctree, stem)
+
+
 def read_again(app, env, added, changed, removed):
     """Read the index again when an error page comes or goes, and error pages that an operation began or ceased to name."""
     moved = any(name.startswith("errors/") for name in added | removed)
-    before, now = getattr(env, "errors_named_on", {}), named_on(Path(env.srcdir) / "operations")
+    before, now = getattr(env, "errors_named_on", {}), named_on(Path(env.srcdir))
     env.errors_named_on = now
     again = {f"errors/{stem}" for stem in before.keys() | now.keys() if before.get(stem) != now.get(stem)}
     return [name for name in again | ({"errors/index"} if moved else set()) if name in env.all_docs and name not in removed]
@@ -184,6 +225,6 @@ def setup(app):
     app.add_directive("error-list", ErrorList)
     app.connect("config-inited", write_data, priority=900)
     app.connect("env-get-outdated", read_again)
-    app.connect("doctree-read", link_back)
+    app.connect("doctree-read", link_both_ways)
     app.connect("html-page-context", add_files)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

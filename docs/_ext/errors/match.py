@@ -16,8 +16,9 @@ from _ext.errors.template import ANCHOR, CHARACTERS, LONGEST, Template, fold
 
 LAST_HITS = 20  # occurrences of one anchor that are looked at, from the end: a log may repeat a line for ever
 HEAD = 8  # characters of the literal behind a placeholder that are searched for
-BEGINS = 12  # matching literal characters that name a message when the text is the beginning of it and ends there
-ENOUGH = 24  # matching literal characters that name a message, though the rest is missing or differs
+BEGINS = 13  # matching literal characters that name a message when the text is the beginning of it and ends there
+BEGINS_LONG = 6, 24  # or so many, when names and shapes between them make the text so long
+ENOUGH = 28  # matching literal characters that name a message, though the rest is missing or differs
 GRAM = 5  # length of a run of letters, for near misses
 NEAR_SHARED = 14  # runs that must be shared
 NEAR_SCORE = 0.45  # share of the shorter text's runs that must be shared
@@ -169,7 +170,7 @@ class Matcher:
         if pages:
             return Answer(pages, ())
         message = last_message(text)
-        if message:
+        if message is not None:
             folded = fold(message[:20 * MESSAGE_MOST])
         elif len(folded) > TEXT_MOST:
             return Answer((), ())
@@ -182,7 +183,8 @@ class Matcher:
         for page, templates in enumerate(self.pages):
             for order, template in enumerate(templates):
                 _, agreed, clean = _forward(template, folded, 0, 0)
-                if clean and agreed >= BEGINS:
+                long = agreed >= BEGINS_LONG[0] and len(folded) >= BEGINS_LONG[1]
+                if clean and (agreed >= BEGINS or long):
                     found.append((-agreed, order, page))
         return tuple(dict.fromkeys(page for *_, page in sorted(found)))
 
@@ -209,7 +211,7 @@ def _grams(folded: str) -> set[str]:
 _EXCEPTION_LINE = re.compile(r"(?:^|[\n\r])[ \t|]*(?:E[ \t]+)?(?:[A-Za-z_][\w.]*)?(?:Error|Exception|Warning): ", re.ASCII)
 
 
-def last_message(text: str) -> str:
-    """Return what follows the last exception's name in `text` (`` `RuntimeError: …` ``), or an empty string."""
+def last_message(text: str) -> str | None:
+    """Return what follows the last exception's name in `text` (``RuntimeError: ``), or None where none is named."""
     *_, last = [None, *_EXCEPTION_LINE.finditer(text)]
-    return text[last.end():] if last else ""
+    return text[last.end():] if last else None

@@ -135,12 +135,12 @@ def read(path: Path, root: Path = ROOT) -> ErrorPage:
 
 
 def paths(root: Path = ROOT) -> list[Path]:
-    """Return the files of all pages, in order; the index itself is none."""
-    return sorted(path for path in root.rglob("*.md") if path.name != "index.md")
+    """Return the files of all pages, those of silent faults last: of two equal matches the first page wins."""
+    return sorted((path for path in root.rglob("*.md") if path.name != "index.md"), key=lambda path: (path.parent != root, path))
 
 
 def read_all(root: Path = ROOT) -> list[ErrorPage]:
-    """Read every page, in the order of their stems. Raises PageError for the first that cannot be used."""
+    """Read every page, in the order of `paths`. Raises PageError for the first that cannot be used."""
     return [read(path, root) for path in paths(root)]
 
 

@@ -15,7 +15,7 @@ _DIGITS = "0123456789"
 CHARACTERS = {
     "i": _DIGITS + ".+-",
     "n": _DIGITS + _LETTERS + ".+-",
-    "s": _DIGITS + _LETTERS + "_,.[](){}*+-",
+    "s": _DIGITS + "torchsizeux" + "_,.[](){}*+-",  # the letters of torch.Size, of 2x3, of symbolic sizes
     "w": _DIGITS + _LETTERS + "_.:<>*&-",
     "t": "",  # anything
 }
