@@ -152,7 +152,8 @@ def _raising(source, name, message, outputs, lines=None):
     if any(isinstance(node, (ast.Constant, ast.JoinedStr)) and node.end_lineno > node.lineno for node in ast.walk(ast.parse(source))):
         return new_code_cell(source.rstrip("\n"), outputs=outputs, metadata={"tags": ["raises-exception"]})
     known = isinstance(getattr(builtins, name, None), type)
-    line = 'f"{type(error).__name__}: {error}"'
+    # NumPy gives some errors the name of their base; tracebacks show the qualified one.
+    line = f'f"{{type(error).{"__name__" if known else "__qualname__"}}}: {{error}}"'
     shown = line if lines is None else f'"\\n".join({line}.splitlines()[:{lines}])'
     body = "".join(f"    {line}".rstrip() + "\n" for line in source.splitlines())
     caught = f'try:\n{body}except {name if known else "Exception"} as error:\n    print({shown})'
