@@ -92,9 +92,9 @@ def test_a_box_answers_what_readers_ask():
         ("mean", "Dtypes", "bool, integers refused"),
         ("abs", "Dtypes", "bool refused; complex64 → float32; complex128 → float64"),
         ("item", "torch.compile", "nothing captured"),
-        ("backward", "Held after backward()", "0 bytes"),
-        ("backward", "Held after backward(retain_graph=True)", "12,000 bytes"),
-        ("backward", "Second backward() after backward()", "raises RuntimeError"),
+        ("retain_graph", "Held after backward()", "0 bytes"),
+        ("retain_graph", "Held after backward(retain_graph=True)", "12,000 bytes"),
+        ("retain_graph", "Second backward() after backward()", "raises RuntimeError"),
     ],
 )
 def test_short_words(name, label, word):

@@ -49,13 +49,14 @@ def _measure(folder: Path, names: list[str], write: bool) -> int:
     version = cache.installed_version()
     path = record.path_of(folder, version)
     old = record.load(path) or {"torch": version, "operations": {}, "views": {}}
-    started = time.monotonic()
-    entries = gather.measure_operations(names or OPERATIONS)
+    started, cost = time.monotonic(), []
+    entries = gather.measure_operations(names or OPERATIONS, cost=cost)
     views = old.get("views", {}) if names else gather.measure_views()
     changes = record.compare(old["operations"], entries, partial=bool(names)) + record.compare_views(old.get("views", {}), views)
     for change in changes:
         print(change)
-    print(f"{len(entries)} operations on torch {version} in {time.monotonic() - started:.1f} s, {_count(changes)} against {path.name}")
+    took = f"{time.monotonic() - started:.1f} s, {sum(cost):.1f} s of CPU"
+    print(f"{len(entries)} operations on torch {version} in {took}, {_count(changes)} against {path.name}")
     if not write:
         return 1 if changes else 0
     kept = {**old["operations"], **entries} if names else entries

@@ -63,14 +63,20 @@ def refresh(folder: Path, names: list[str]) -> int:
     answers: dict[str, list[Answer]] = {name: [] for name in wanted}
     finished: set[str] = set()
     cpu: dict[str, float] = {}
-    for answer in measure([("opinfo", name) for name in wanted], limits=Limits(seconds=180), opener="_ext.facts.opinfo:open_target", preload=(DATABASE,)):
+    of_operation: dict[str, float] = {}
+    cost: list[float] = []
+    for answer in measure([("opinfo", name) for name in wanted], limits=Limits(seconds=180), opener="_ext.facts.opinfo:open_target", preload=(DATABASE,), cost=cost):
         name = answer.spec[1]
         answers[name].append(answer)
         cpu[answer.step[-1]] = cpu.get(answer.step[-1], 0.0) + answer.cpu
+        of_operation[name] = of_operation.get(name, 0.0) + answer.cpu
         if answer.step[-1] == "dtypes_backward":
             finished.add(name)
             if len(finished) % 50 == 0:
                 print(f"{len(finished)} of {len(wanted)} operations, {time.monotonic() - started:.0f} s", flush=True)
+    if closed := [answer for found in answers.values() for answer in found if answer.step == OPEN]:
+        print(f"{len(closed)} could not be opened, the first: {closed[0].spec[1]}: {_text(closed[0])}\nThe record is left as it is.", file=sys.stderr)
+        return 3
     entries = {name: entry(answers[name]) for name in wanted}
     path = path_of(folder, version)
     old = record.load(path) or {"operations": {}}
@@ -78,14 +84,18 @@ def refresh(folder: Path, names: list[str]) -> int:
     for change in changes:
         print(change)
     record.save(path, {"torch": version, "operations": {**old["operations"], **entries} if names else entries})
-    slowest = ", ".join(f"{step} {seconds:.0f}" for step, seconds in sorted(cpu.items(), key=lambda item: -item[1])[:6])
     print(
-        f"{len(entries)} operations on torch {version}: {time.monotonic() - started:.0f} s, {sum(cpu.values()):.0f} s of CPU in probes "
-        f"({slowest}), {len(changes)} differences against {path.name}"
+        f"{len(entries)} operations on torch {version}: {time.monotonic() - started:.0f} s, {sum(cost):.0f} s of CPU, "
+        f"{len(changes)} differences against {path.name}\n"
+        f"seconds by probe: {_most(cpu)}\nseconds by operation: {_most(of_operation)}"
     )
     if missing := unexplained(record.load(path)["operations"], reasons(folder)):
         print(f"find out why these disagree with finite differences and record it in disagreements.json: {', '.join(missing)}")
     return 0
+
+
+def _most(seconds: dict[str, float]) -> str:
+    return ", ".join(f"{name} {spent:.0f}" for name, spent in sorted(seconds.items(), key=lambda item: -item[1])[:8])
 
 
 def _names() -> list[str] | str:
@@ -117,8 +127,6 @@ def entry(answers: list[Answer]) -> record.Entry:
     about: dict[str, Any] = {}
     facts: dict[str, Any] = {}
     for answer in answers:
-        if answer.step == OPEN:
-            return {"path": None, "dtype": None, "samples": 0, "facts": {"returns": _text(answer)}}
         if answer.step == ("about",):
             about = answer.value if isinstance(answer.value, dict) else {"path": None, "dtype": None, "samples": 0}
         elif isinstance(answer.value, dict):

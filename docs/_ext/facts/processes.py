@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import multiprocessing
 import os
@@ -81,6 +82,35 @@ def preload(more: tuple[str, ...] = ()) -> None:
             except ImportError:
                 if name in ("torch", "numpy", "_ext.facts.targets"):
                     raise
+    gc.collect()
+    gc.freeze()  # or every worker's collector would walk, and copy, all that was imported
+
+
+def spare_the_stopwatch() -> None:
+    """Keep dynamo from timing its guards, which flushes the caches of the machine at each compilation: a third of its cost.
+
+    The figure goes to dynamo's log alone. Where this torch does it elsewhere, nothing is changed.
+    """
+    try:
+        from torch._dynamo import guards
+    except ImportError:
+        return
+    if hasattr(guards, "profile_guard_manager"):
+        guards.profile_guard_manager = lambda *arguments: 0.0
+
+
+def threads() -> int:
+    """Return how many threads this process has; 1 where the system does not tell."""
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return 1
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and of its children that have ended, in seconds."""
+    used = os.times()
+    return float(used.user + used.system + used.children_user + used.children_system)
 
 
 def limit_memory(beyond: int) -> None:

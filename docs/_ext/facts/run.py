@@ -63,11 +63,12 @@ def measure(
     context: Any = None,
     opener: str = "_ext.facts.targets:open_target",
     preload: tuple[str, ...] = (),
+    cost: list[float] | None = None,
 ) -> Iterator[Answer]:
     """Yield the answer to every step of every target, in any order of targets and in order of steps.
 
     ``opener`` names, as ``module:function``, what turns a spec into a target inside the worker; ``preload`` names more
-    modules that the hub imports before it forks.
+    modules that the hub imports before it forks. To ``cost`` the CPU seconds of the hub and its workers are appended.
     Raises MeasuringFailed when the hub dies or reports an error of its own.
     """
     if not specs:
@@ -80,7 +81,9 @@ def measure(
     try:
         while True:
             message = here.recv()
-            if message is None:
+            if isinstance(message, float):
+                if cost is not None:
+                    cost.append(message)
                 break
             if isinstance(message, str):
                 raise MeasuringFailed(message)
@@ -118,6 +121,8 @@ def _hub(parent: Connection, specs: list[Spec], limits: Limits, workers: int, op
         forks = processes.can_fork()
         if forks:
             processes.preload(preload)
+            if processes.threads() > 1:
+                raise RuntimeError("the measuring process has more than one thread before it forks")
         context = multiprocessing.get_context("fork" if forks else "spawn")
         queue = deque([[(spec, 0)] for spec in specs] if forks else _dealt(specs, workers))
         while queue or running:
@@ -137,7 +142,7 @@ def _hub(parent: Connection, specs: list[Spec], limits: Limits, workers: int, op
                 while worker.connection.poll() and _listen(worker, parent):
                     pass
                 queue.extendleft(_left_by(worker, parent, limits, hung=True))
-        parent.send(None)
+        parent.send(processes.cpu_seconds())
     except (BrokenPipeError, ConnectionResetError):
         pass  # nobody listens any more
     except BaseException as error:

@@ -1,0 +1,148 @@
+"""Differences between versions by kind, and the record of all of torch."""
+
+import json
+import sys
+
+import pytest
+
+from _ext.facts import differences, everything, record, tables
+from _ext.facts.__main__ import RECORDS, main
+from _ext.facts.record import Change
+
+SAMPLED = {"path": "cdist", "dtype": "float64", "samples": 3, "facts": {"storage": "copy", "input_bytes": 48, "shape": "(2,)"}}
+
+
+def kind(old, new, fact="vmap", **entries):
+    return differences.kind(Change("op", "x.op()", fact, old, new), **entries)
+
+
+@pytest.mark.parametrize(
+    "old, new, wanted",
+    [
+        ("works", "raises RuntimeError: no", "behaviour"),
+        ("raises RuntimeError: a 3", "raises RuntimeError: b 4", "wording"),
+        ("raises RuntimeError: a", "raises NotImplementedError: a", "exception"),
+        ("RuntimeError: a", "TypeError: b", "exception"),
+        ("kills the process (SIGSEGV)", "RuntimeError: repeats can not be negative", "behaviour"),
+        ("no error: 3", "RuntimeError: no", "behaviour"),
+        ("depends: works | raises RuntimeError: a", "depends: works | raises RuntimeError: b", "wording"),
+        ("depends: works | raises RuntimeError: a", "works", "behaviour"),
+        ("raises Unsupported: x", "works", "behaviour"),
+        (2, 3, "behaviour"),
+        (None, "works", "behaviour"),
+    ],
+)
+def test_a_change_has_one_kind(old, new, wanted):
+    assert kind(old, new) == wanted
+
+
+def test_an_operation_that_comes_or_goes():
+    assert differences.kind(Change("op", "", "", None, "an operation")) == "presence"
+
+
+def test_another_sample_is_told_from_another_answer():
+    other = {**SAMPLED, "samples": 4}
+    assert kind("yes", "zero everywhere", before=SAMPLED, after=other) == "samples"
+    assert kind("yes", "zero everywhere", before=SAMPLED, after=SAMPLED) == "behaviour"
+    assert kind(3, 4, fact="samples", before=SAMPLED, after=other) == "samples"
+
+
+def records(folder, old, new):
+    for version, entries in (("1.0.0", old), ("1.1.0", new)):
+        record.save(record.path_of(folder, version), {"torch": version, "operations": {}, "views": {}})
+        record.save(everything.path_of(folder, version), {"torch": version, "operations": entries})
+
+
+def test_the_page_shows_each_kind_and_says_where_nothing_changed(tmp_path):
+    changed = {**SAMPLED, "facts": {**SAMPLED["facts"], "vmap": "raises RuntimeError: no", "storage": "view"}}
+    records(tmp_path, {"cdist": SAMPLED, "gone": SAMPLED}, {"cdist": changed})
+    html = tables.versions(tmp_path, lambda name: None)
+    assert "From torch 1.0.0 to 1.1.0" in html
+    assert "What behaves differently: 2" in html and "Came and went: 1" in html
+    assert "<td>copy</td><td>view</td>" in html and "<td>works</td><td>raises RuntimeError: no</td>" in html
+    assert "<strong>Other wording</strong>: nothing." in html
+
+
+def test_one_record_is_no_comparison(tmp_path):
+    record.save(record.path_of(tmp_path, "1.0.0"), {"torch": "1.0.0", "operations": {}, "views": {}})
+    assert "There is one record, of torch 1.0.0" in tables.versions(tmp_path, lambda name: None)
+
+
+def test_the_committed_versions_differ_where_torch_was_changed():
+    old, new = record.versions(RECORDS)[-2:]
+    found = {(d.change.operation, d.change.call or d.change.fact): d.kind for d in differences.between(RECORDS, old, new)}
+    assert found["item", "x.item()"] == "behaviour"
+    assert found["repeat_interleave", "torch.repeat_interleave(torch.tensor([2, -1, -1]), output_size=0)"] == "behaviour"
+
+
+def no_page(name):
+    return None
+
+
+def test_all_of_torch_links_here_else_to_the_official_page(tmp_path):
+    records(tmp_path, {}, {"cdist": SAMPLED, "repeat": {**SAMPLED, "path": "Tensor.repeat"}, "_private": {**SAMPLED, "path": None}})
+    html = tables.all_of_torch(tmp_path, "1.1.0", {"repeat": "repeat.html"}.get, lambda path: f"https://torch/{path}")
+    assert '<a href="repeat.html"><code>repeat</code></a>' in html
+    assert '<a href="https://torch/cdist"><code>cdist</code></a>' in html
+    assert '<th scope="row"><code>_private</code>' in html
+    assert "measured on torch 1.1.0, CPU" in html
+
+
+def test_a_torch_without_this_record_gets_the_newest_with_its_version(tmp_path):
+    records(tmp_path, {"cdist": SAMPLED}, {"cdist": SAMPLED})
+    assert "torch 1.0.0, CPU" in tables.all_of_torch(tmp_path, "1.0.0", no_page, no_page)
+    assert "torch 1.1.0, CPU" in tables.all_of_torch(tmp_path, "9.0.0", no_page, no_page)
+
+
+def test_a_disagreement_is_not_published_without_its_reason(tmp_path):
+    wrong = {**SAMPLED, "facts": {**SAMPLED["facts"], "finite_differences": "disagrees: GradcheckError: Jacobian mismatch"}}
+    records(tmp_path, {}, {"cov": wrong})
+    with pytest.raises(ValueError, match="without a recorded reason: cov"):
+        tables.all_of_torch(tmp_path, "1.1.0", no_page, no_page)
+    (tmp_path / "disagreements.json").write_text(json.dumps({"cov": {"cause": "sample", "reason": "A reason."}}))
+    assert "A reason." in tables.all_of_torch(tmp_path, "1.1.0", no_page, no_page)
+
+
+def test_every_disagreement_in_the_committed_records_has_a_reason_and_no_reason_is_left_over():
+    reasons = everything.reasons(RECORDS)
+    found = set()
+    for version in record.versions(RECORDS, everything.PREFIX):
+        found |= set(everything.disagreements(record.load(everything.path_of(RECORDS, version))["operations"]))
+    assert found == set(reasons)
+    assert {reason["cause"] for reason in reasons.values()} <= {"torch", "sample", "probe"}
+    assert all(reason["reason"].endswith(".") and len(reason["reason"]) > 40 for reason in reasons.values())
+
+
+def test_documented_operations_do_not_disagree():
+    for version in record.versions(RECORDS):
+        assert everything.disagreements({name: entry for name, entry in record.load(record.path_of(RECORDS, version))["operations"].items() if "facts" in entry}) == []
+
+
+def test_without_the_database_the_record_is_left_as_it_is(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(everything, "_names", lambda: "torch's sample database cannot be imported: No module named 'expecttest'")
+    assert main(["--records", str(tmp_path), "all"]) == 3
+    assert "The record is left as it is." in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_database_that_cannot_be_imported_says_why(monkeypatch):
+    from _ext.facts import opinfo
+
+    opinfo.database.cache_clear()
+    monkeypatch.setitem(sys.modules, everything.DATABASE, None)
+    with pytest.raises(opinfo.Unavailable, match="cannot be imported"):
+        opinfo.database()
+    opinfo.database.cache_clear()
+
+
+def test_answers_over_samples_are_merged():
+    from _ext.facts.opinfo import merged, spread
+
+    assert merged([{"a": "works", "n": 3}, {"a": "works", "n": 5}]) == {"a": "works", "n": 3}
+    assert merged([{"a": "works"}, {"a": "raises"}]) == {"a": "depends: raises | works"}
+    assert merged([{"a": "raises E: size 3"}, {"a": "raises E: size 44"}]) == {"a": "raises E: size 3"}
+    assert merged([{"a": "copy"}, {"a": "empty result"}]) == {"a": "copy"}
+    assert spread(list(range(60)), 3) == [30, 0, 59]
+    assert spread([1, 2], 3) == [2, 1]
+    assert spread(list(range(5)), 1) == [2]
+    assert spread([], 3) == []
