@@ -145,4 +145,3 @@ def test_answers_over_samples_are_merged():
     assert spread(list(range(60)), 3) == [30, 0, 59]
     assert spread([1, 2], 3) == [2, 1]
     assert spread(list(range(5)), 1) == [2]
-    assert spread([], 3) == []
