@@ -12,7 +12,7 @@ import pytest
 import tiny
 
 
-def wait_for(test, what, log, seconds=60):
+def wait_for(test, what, log, seconds=150):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = test()
