@@ -58,11 +58,11 @@ def _subject(entry: Entry) -> str:
     return f'<p class="facts-call"><code>{escape(entry["call"])}</code> <span>{escape(inputs)}</span></p>'
 
 
-def row(label: str, word: str, more: str, care: bool = False, open_: bool = False) -> str:
+def row(label: str, word: str, more: str, care: bool = False, kind: str = "") -> str:
     """Return one row; ``word`` and ``more`` are HTML, ``care`` marks an answer that is not the plain one."""
-    kind = "facts-row facts-care" if care else "facts-row"
+    classes = " ".join(filter(None, ("facts-row", kind, "facts-care" if care else "")))
     return (
-        f'<details class="{kind}"{" open" if open_ else ""}><summary><span class="facts-label">{escape(label)}</span> '
+        f'<details class="{classes}"><summary><span class="facts-label">{escape(label)}</span> '
         f'<span class="facts-word">{word}</span></summary><div class="facts-more">{more}</div></details>\n'
     )
 
@@ -137,7 +137,7 @@ def _effect_rows(entry: Entry, codes: Mapping[str, str], link: ErrorLink) -> lis
             told += "<p>The bytes of all tensors that the graph saved for backward and that are still alive.</p>"
         if error:
             told += prose(f"`{answer}`", link)
-        rows.append(row(question, escape(word), told or prose(f"`{answer}`"), bool(error)))
+        rows.append(row(question, escape(word), told or prose(f"`{answer}`"), bool(error), kind="facts-effect"))
     return rows
 
 
