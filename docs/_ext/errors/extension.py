@@ -122,7 +122,8 @@ def write_data(app, config):
         text = data(read_all(Path(app.srcdir) / "errors"))
     except PageError as problem:
         raise ExtensionError(str(problem)) from None
-    folder = Path(app.doctreedir) / "errors"
+    # A folder of its own: docs/errors has its doctrees in one of that name.
+    folder = Path(app.doctreedir) / "_errors_static"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "errors-data.js"
     if not path.exists() or path.read_text("utf-8") != text:
