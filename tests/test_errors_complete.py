@@ -76,7 +76,7 @@ def pytest_report_of(text):
 
 # Numbers that are part of the wording.
 CONSTANT = (r"\(-1\)|must be 1 to view|be 0 to view|of 0 elements|size -1 can|<= 2 dim|at -1!|0-dim|dimension size is 0|than 0|"
-            r"numel\(\) == 0|dimension of size 2|\[0, 1\]|>= 0|<= 1|argument #1|least 1D|required rank \\d|0D or 1D|3D \(|4D \(|1D input|size 1,|1D tensors|"
+            r"numel\(\) == 0|dimension of size 2|\[0, 1\]|>= 0|<= 1|argument #1|least 1D|required rank \d|0D or 1D|3D \(|4D \(|1D input|size 1,|1D tensors|"
             r"matrices \(2-D|last dimension of size 2|length 3\.|equal to 0|#\d|1 value per|least a 1|1D or 2D|between 0 and 1|groups=1|"
             r"boundaries tensor should be 1|only be 0|at least \d|must be 1|base 10|1 required positional|takes 1 pos|element 0 of tensors")
 
