@@ -88,7 +88,11 @@ def test_a_box_answers_what_readers_ask():
         ("detach", "Gradient", "none"),
         ("mul", "Saved for backward", "2 tensors, 96 bytes; second backward needs retain_graph=True"),
         ("exp", "In-place write", "into the input: backward works; into the result: backward raises"),
-        ("expand", "In-place write", "into the input: backward works; into the result: refused: elements overlap in memory"),
+        (
+            "expand",
+            "In-place write",
+            "into the input: backward works; into the result: refused: elements overlap in memory",
+        ),
         ("mean", "Dtypes", "bool, integers refused"),
         ("abs", "Dtypes", "bool refused; complex64 → float32; complex128 → float64"),
         ("item", "torch.compile", "nothing captured"),
@@ -112,7 +116,9 @@ def test_errors_are_linked_where_the_index_has_a_page():
 
     def link(error):
         asked.append(error)
-        return "../errors/repeat-dims.html" if error.startswith("RuntimeError: Number of dimensions of repeat") else None
+        return (
+            "../errors/repeat-dims.html" if error.startswith("RuntimeError: Number of dimensions of repeat") else None
+        )
 
     html = drawn("repeat", link=link)
     assert html.count('<a href="../errors/repeat-dims.html">RuntimeError: Number of dimensions of repeat dims') == 1
@@ -215,5 +221,10 @@ def test_the_page_on_views_shows_every_call_once_a_table():
 
 def test_drawing_needs_no_torch():
     code = "import sys; sys.modules['torch'] = None; sys.modules['numpy'] = None\nfrom _ext.facts import box, tables, cache, extension"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": str(Path(box.__file__).parents[2])})
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(Path(box.__file__).parents[2])},
+    )
     assert ran.returncode == 0, ran.stderr

@@ -8,7 +8,22 @@ from _ext.facts.__main__ import RECORDS
 from tiny import make_site
 
 AXE = "axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'], resultTypes: ['violations']})"
-NAMES = ("clone", "view", "expand", "reshape", "mul", "exp", "round", "detach", "backward", "numel", "abs", "unique", "item", "max")
+NAMES = (
+    "clone",
+    "view",
+    "expand",
+    "reshape",
+    "mul",
+    "exp",
+    "round",
+    "detach",
+    "backward",
+    "numel",
+    "abs",
+    "unique",
+    "item",
+    "max",
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +51,9 @@ def put_cache(folder):
     version = cache.installed_version()
     entries = record.load(record.path_of(RECORDS, version))["operations"]
     kept = {name: {"sample": OPERATIONS[name].digest(), "entry": entries[name]} for name in NAMES}
-    (folder / f"torch-{version}.json").write_text(json.dumps({"code": cache.code_digest(), "operations": kept, "views": None}))
+    (folder / f"torch-{version}.json").write_text(
+        json.dumps({"code": cache.code_digest(), "operations": kept, "views": None})
+    )
 
 
 @pytest.fixture
@@ -45,7 +62,9 @@ def show(browser, folder):
     contexts = []
 
     def open_page(name, width=1200, scheme="light", script=True):
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=script)
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=script
+        )
         contexts.append(context)
         page = context.new_page()
         page.goto((folder / f"{name}.html").as_uri())
@@ -67,7 +86,11 @@ def test_nothing_is_hard_to_reach_or_to_read(show, name, scheme, width):
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
     page.add_script_tag(path=AXE_FILE_PATH)
     found = page.evaluate(AXE)["violations"]
-    assert [(one["id"], one["impact"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in ("critical", "serious")] == []
+    assert [
+        (one["id"], one["impact"], one["nodes"][0]["html"][:200])
+        for one in found
+        if one["impact"] in ("critical", "serious")
+    ] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -101,7 +124,12 @@ def test_rows_are_sorted_by_a_click_and_by_a_key(show):
     head = page.locator("thead th", has_text="New memory")
     head.locator("button").click()
     assert head.get_attribute("aria-sort") == "ascending"
-    sizes = [size for size in page.locator("tbody tr td:nth-child(3)").evaluate_all("cells => cells.map(cell => Number(cell.dataset.sort))")]
+    sizes = [
+        size
+        for size in page.locator("tbody tr td:nth-child(3)").evaluate_all(
+            "cells => cells.map(cell => Number(cell.dataset.sort))"
+        )
+    ]
     assert sizes == sorted(sizes) and len(set(sizes)) > 2
     head.locator("button").focus()
     page.keyboard.press("Enter")
@@ -127,7 +155,15 @@ def test_rows_are_filtered_by_name_and_by_fact_and_counted(show):
     assert names(page) == [] and status.inner_text() == f"0 of {len(NAMES)} rows"
 
 
-@pytest.mark.parametrize("label", ["backward raises though it has a grad_fn", "gradient is zero everywhere", "second backward works", "a write into the result breaks backward"])
+@pytest.mark.parametrize(
+    "label",
+    [
+        "backward raises though it has a grad_fn",
+        "gradient is zero everywhere",
+        "second backward works",
+        "a write into the result breaks backward",
+    ],
+)
 def test_every_filter_that_is_offered_leaves_some_rows_and_takes_some(show, label):
     page = show("table")
     page.get_by_label("Only what").select_option(label=label)

@@ -145,12 +145,16 @@ def test_errors_in_a_box_lead_to_their_page(tmp_path):
     put_record(tmp_path)
     from _ext.errors import find
 
-    stem = find("RuntimeError: view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces). Use .reshape(...) instead.")
+    stem = find(
+        "RuntimeError: view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces). Use .reshape(...) instead."
+    )
     assert stem
     page = (RECORDS.parent / "errors" / f"{stem}.md").read_text()
     front = page.split("---")[1]
     lone = f"---{front}---\n\n# {stem}\n\n" + page.split("# ", 1)[1].split("\n", 1)[1]
-    status, printed, site = build(tmp_path, {"view.md": PAGE.replace("clone", "view"), f"errors/{stem}.md": lone}, options=("-q",))
+    status, printed, site = build(
+        tmp_path, {"view.md": PAGE.replace("clone", "view"), f"errors/{stem}.md": lone}, options=("-q",)
+    )
     assert status == 0, printed
     assert f'href="errors/{stem}.html"' in (site / "view.html").read_text()
 

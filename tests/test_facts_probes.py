@@ -30,7 +30,11 @@ def raising(*_, **__):
 def test_every_probe_of_a_sample_is_tested_here():
     source = Path(__file__).read_text(encoding="utf-8")
     asked_for = {name: function.__name__ for name, function in probes.OF_A_SAMPLE.items()}
-    assert [name for name, function in asked_for.items() if f'"{name}"' not in source and f"probes.{function}(" not in source] == []
+    assert [
+        name
+        for name, function in asked_for.items()
+        if f'"{name}"' not in source and f"probes.{function}(" not in source
+    ] == []
 
 
 @pytest.mark.parametrize("probe", probes.OF_A_SAMPLE)
@@ -47,7 +51,13 @@ def test_an_operation_that_raises_is_an_answer_and_no_crash(probe):
 
 
 def test_result_counts_new_bytes_and_input_bytes():
-    assert asked("result", "x.repeat(2, 2)") == {"returns": "Tensor", "shape": "(4, 6)", "input_bytes": 48, "new_bytes": 192, "warns": []}
+    assert asked("result", "x.repeat(2, 2)") == {
+        "returns": "Tensor",
+        "shape": "(4, 6)",
+        "input_bytes": 48,
+        "new_bytes": 192,
+        "warns": [],
+    }
     assert asked("result", "x.expand(2, 3)")["new_bytes"] == 0
     assert asked("result", "x.numel()") == {"returns": "int", "input_bytes": 48, "warns": []}
     assert asked("result", "x.numpy()")["new_bytes"] == 0
@@ -121,7 +131,11 @@ def test_autograd_counts_what_is_saved_and_walks_twice():
         "gradient": "yes", "grad_fn": "AddBackward", "saved_tensors": 0, "saved_bytes": 0, "second_backward": "works",
     }  # fmt: skip
     squared = asked("autograd", "x * x")
-    assert (squared["saved_tensors"], squared["saved_bytes"], squared["second_backward"]) == (2, 96, "needs retain_graph")
+    assert (squared["saved_tensors"], squared["saved_bytes"], squared["second_backward"]) == (
+        2,
+        96,
+        "needs retain_graph",
+    )
     assert asked("autograd", "x.contiguous()")["grad_fn"] == "the input itself"
     assert asked("autograd", "torch.sort(x)")["outputs_with_gradient"] == "1 of 2"
 
@@ -131,7 +145,9 @@ def test_autograd_of_an_operation_that_may_not_write_into_a_leaf():
 
 
 def test_autograd_without_a_floating_point_input():
-    assert asked("autograd", "i + 1", x="torch.arange(3)", i="torch.arange(3)") == {"gradient": "no floating point input"}
+    assert asked("autograd", "i + 1", x="torch.arange(3)", i="torch.arange(3)") == {
+        "gradient": "no floating point input"
+    }
 
 
 @pytest.mark.parametrize(
@@ -185,7 +201,9 @@ def test_double_backward():
     assert asked("double_backward", "x ** 3") == {"double_backward": "works"}
     assert asked("double_backward", "x.detach()") == {"double_backward": "no gradient"}
     once = Sample(function=OnceOnly.apply, args=(values(2, 3),))
-    assert ask("double_backward", probes.double_backward, once)["double_backward"].startswith("disagrees: GradcheckError")
+    assert ask("double_backward", probes.double_backward, once)["double_backward"].startswith(
+        "disagrees: GradcheckError"
+    )
 
 
 class OnceOnly(torch.autograd.Function):
@@ -251,8 +269,12 @@ def test_compile_counts_captured_calls_in_both_modes():
 
 def test_deterministic_restores_the_switch():
     assert asked("deterministic", "x.exp()") == {"deterministic": "works"}
-    refused = asked("deterministic", "torch.nn.functional.max_unpool1d(x[None], torch.tensor([[[0, 2, 4], [1, 3, 5]]]), 2)")
-    assert refused["deterministic"].startswith("RuntimeError: max_unpooling2d_forward_out does not have a deterministic")
+    refused = asked(
+        "deterministic", "torch.nn.functional.max_unpool1d(x[None], torch.tensor([[[0, 2, 4], [1, 3, 5]]]), 2)"
+    )
+    assert refused["deterministic"].startswith(
+        "RuntimeError: max_unpooling2d_forward_out does not have a deterministic"
+    )
     assert not torch.are_deterministic_algorithms_enabled()
 
 
@@ -281,7 +303,9 @@ def test_numpy_parity():
     assert against("x.repeat(2, 2)", "np.repeat(x, 2)") == "other shape"
     assert against("torch.flip(x, (0,))", "x") == "other values"
     assert against("x.argmax().int()", "np.argmax(x)") == "equal, but int32 here, int64 in NumPy"
-    assert ask("numpy", probes.numpy_parity, of("x.exp()"), raising) == {"numpy": "raises RuntimeError: broken on purpose"}
+    assert ask("numpy", probes.numpy_parity, of("x.exp()"), raising) == {
+        "numpy": "raises RuntimeError: broken on purpose"
+    }
 
 
 def by_dtype(call):
@@ -334,7 +358,9 @@ def test_memory_that_nobody_has_set_is_not_compared():
 def test_what_is_free_in_a_result_is_taken_out_before_it_is_differentiated():
     with_phase = Sample(function=torch.linalg.eig, args=(values(3, 3),))
     assert "ill-defined" in ask("autograd", probes.autograd, with_phase)["gradient"]
-    without = Sample(function=torch.linalg.eig, args=(values(3, 3),), finish=lambda result: (result[0], result[1].abs()))
+    without = Sample(
+        function=torch.linalg.eig, args=(values(3, 3),), finish=lambda result: (result[0], result[1].abs())
+    )
     assert probes.autograd(without)["gradient"] == "yes"
     assert probes.autograd(without)["grad_fn"] == "LinalgEigBackward"
 

@@ -21,7 +21,12 @@ FACTS = {
 
 
 def entry(**changes):
-    return {"path": "Tensor.repeat", "call": "x.repeat(2)", "inputs": {"x": "float64 (2,)"}, "facts": record.without_usual({**FACTS, **changes})}
+    return {
+        "path": "Tensor.repeat",
+        "call": "x.repeat(2)",
+        "inputs": {"x": "float64 (2,)"},
+        "facts": record.without_usual({**FACTS, **changes}),
+    }
 
 
 def test_usual_values_are_left_out_and_come_back():
@@ -39,7 +44,12 @@ def test_a_fact_that_was_not_asked_does_not_come_back_as_usual():
 
 
 def test_without_a_gradient_the_checks_of_it_are_left_out():
-    facts = {"gradient": "none", "finite_differences": "no gradient", "double_backward": "no gradient", "forward_mode": "no gradient"}
+    facts = {
+        "gradient": "none",
+        "finite_differences": "no gradient",
+        "double_backward": "no gradient",
+        "forward_mode": "no gradient",
+    }
     written = record.without_usual(facts)
     assert "finite_differences" not in written
     assert record.with_usual(written) == dict(sorted(facts.items()))
@@ -58,7 +68,10 @@ def test_other_calls_hold_what_differs_and_nothing_else():
 
 
 def test_a_difference_names_operation_call_fact_and_both_values():
-    changes = record.compare({"repeat": entry()}, {"repeat": entry(storage="view", dtypes_refused={"bool": "TypeError: no"}, vmap="differs from a loop")})
+    changes = record.compare(
+        {"repeat": entry()},
+        {"repeat": entry(storage="view", dtypes_refused={"bool": "TypeError: no"}, vmap="differs from a loop")},
+    )
     assert changes == [
         Change("repeat", "x.repeat(2)", "dtypes_refused · bool", "RuntimeError: no", "TypeError: no"),
         Change("repeat", "x.repeat(2)", "storage", "copy", "view"),
@@ -82,7 +95,10 @@ def test_equal_entries_do_not_differ():
 
 def test_operations_that_come_and_go():
     old, new = {"a": entry(), "b": entry()}, {"b": entry(), "c": entry()}
-    assert [(change.operation, change.new) for change in record.compare(old, new)] == [("a", None), ("c", "an operation")]
+    assert [(change.operation, change.new) for change in record.compare(old, new)] == [
+        ("a", None),
+        ("c", "an operation"),
+    ]
     assert [change.operation for change in record.compare(old, new, partial=True)] == ["c"]
 
 

@@ -20,7 +20,9 @@ def start(request, monkeypatch):
     if request.param == "spawn":
         monkeypatch.setenv("FACTS_NO_FORK", "1")
     here = os.path.dirname(__file__)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([here, os.path.join(here, "..", "docs"), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join([here, os.path.join(here, "..", "docs"), os.environ.get("PYTHONPATH", "")])
+    )
     # Not the fork server: it was started with other environment variables, and these tests change them.
     return {"context": multiprocessing.get_context("spawn"), "opener": "facts_targets:open_target"}
 
@@ -91,7 +93,12 @@ def test_the_call_that_kills_its_process_on_this_torch(start):
 def test_several_deaths_in_a_row(start):
     spec = ("a", "crashes", "leaves", "crashes", "also_fine")
     found = list(measure([spec], **start))
-    assert [answer.value if isinstance(answer.value, str) else answer.value.text[:5] for answer in found] == ["kills", "ends ", "kills", "yes"]
+    assert [answer.value if isinstance(answer.value, str) else answer.value.text[:5] for answer in found] == [
+        "kills",
+        "ends ",
+        "kills",
+        "yes",
+    ]
 
 
 def test_a_target_that_cannot_be_opened(start):
@@ -155,5 +162,10 @@ def test_the_hub_has_one_thread_after_its_imports(start):
     import subprocess
 
     code = "import os; from _ext.facts import processes; processes.preload(); print(len(os.listdir('/proc/self/task')))"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "FACTS_PRELOAD": "all"})
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "FACTS_PRELOAD": "all"},
+    )
     assert ran.stdout.strip() == "1", ran.stderr

@@ -9,7 +9,12 @@ from _ext.facts import differences, everything, record, tables
 from _ext.facts.__main__ import RECORDS, main
 from _ext.facts.record import Change
 
-SAMPLED = {"path": "cdist", "dtype": "float64", "samples": 3, "facts": {"storage": "copy", "input_bytes": 48, "shape": "(2,)"}}
+SAMPLED = {
+    "path": "cdist",
+    "dtype": "float64",
+    "samples": 3,
+    "facts": {"storage": "copy", "input_bytes": 48, "shape": "(2,)"},
+}
 
 
 def kind(old, new, fact="vmap", **entries):
@@ -70,9 +75,13 @@ def test_one_record_is_no_comparison(tmp_path):
 
 def test_the_committed_versions_differ_where_torch_was_changed():
     old, new = record.versions(RECORDS)[-2:]
-    found = {(d.change.operation, d.change.call or d.change.fact): d.kind for d in differences.between(RECORDS, old, new)}
+    found = {
+        (d.change.operation, d.change.call or d.change.fact): d.kind for d in differences.between(RECORDS, old, new)
+    }
     assert found["item", "x.item()"] == "behaviour"
-    assert found["repeat_interleave", "torch.repeat_interleave(torch.tensor([2, -1, -1]), output_size=0)"] == "behaviour"
+    assert (
+        found["repeat_interleave", "torch.repeat_interleave(torch.tensor([2, -1, -1]), output_size=0)"] == "behaviour"
+    )
 
 
 def no_page(name):
@@ -80,7 +89,11 @@ def no_page(name):
 
 
 def test_all_of_torch_links_here_else_to_the_official_page(tmp_path):
-    records(tmp_path, {}, {"cdist": SAMPLED, "repeat": {**SAMPLED, "path": "Tensor.repeat"}, "_private": {**SAMPLED, "path": None}})
+    records(
+        tmp_path,
+        {},
+        {"cdist": SAMPLED, "repeat": {**SAMPLED, "path": "Tensor.repeat"}, "_private": {**SAMPLED, "path": None}},
+    )
     html = tables.all_of_torch(tmp_path, "1.1.0", {"repeat": "repeat.html"}.get, lambda path: f"https://torch/{path}")
     assert '<a href="repeat.html"><code>repeat</code></a>' in html
     assert '<a href="https://torch/cdist"><code>cdist</code></a>' in html
@@ -95,7 +108,10 @@ def test_a_torch_without_this_record_gets_the_newest_with_its_version(tmp_path):
 
 
 def test_a_disagreement_is_not_published_without_its_reason(tmp_path):
-    wrong = {**SAMPLED, "facts": {**SAMPLED["facts"], "finite_differences": "disagrees: GradcheckError: Jacobian mismatch"}}
+    wrong = {
+        **SAMPLED,
+        "facts": {**SAMPLED["facts"], "finite_differences": "disagrees: GradcheckError: Jacobian mismatch"},
+    }
     records(tmp_path, {}, {"cov": wrong})
     with pytest.raises(ValueError, match="without a recorded reason: cov"):
         tables.all_of_torch(tmp_path, "1.1.0", no_page, no_page)
@@ -115,11 +131,22 @@ def test_every_disagreement_in_the_committed_records_has_a_reason_and_no_reason_
 
 def test_documented_operations_do_not_disagree():
     for version in record.versions(RECORDS):
-        assert everything.disagreements({name: entry for name, entry in record.load(record.path_of(RECORDS, version))["operations"].items() if "facts" in entry}) == []
+        assert (
+            everything.disagreements(
+                {
+                    name: entry
+                    for name, entry in record.load(record.path_of(RECORDS, version))["operations"].items()
+                    if "facts" in entry
+                }
+            )
+            == []
+        )
 
 
 def test_without_the_database_the_record_is_left_as_it_is(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(everything, "_names", lambda: "torch's sample database cannot be imported: No module named 'expecttest'")
+    monkeypatch.setattr(
+        everything, "_names", lambda: "torch's sample database cannot be imported: No module named 'expecttest'"
+    )
     assert main(["--records", str(tmp_path), "all"]) == 3
     assert "The record is left as it is." in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

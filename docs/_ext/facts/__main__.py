@@ -52,7 +52,9 @@ def _measure(folder: Path, names: list[str], write: bool) -> int:
     started, cost = time.monotonic(), []
     entries = gather.measure_operations(names or OPERATIONS, cost=cost)
     views = old.get("views", {}) if names else gather.measure_views()
-    changes = record.compare(old["operations"], entries, partial=bool(names)) + record.compare_views(old.get("views", {}), views)
+    changes = record.compare(old["operations"], entries, partial=bool(names)) + record.compare_views(
+        old.get("views", {}), views
+    )
     for change in changes:
         print(change)
     took = f"{time.monotonic() - started:.1f} s, {sum(cost):.1f} s of CPU"
@@ -67,7 +69,10 @@ def _measure(folder: Path, names: list[str], write: bool) -> int:
 def _diff(folder: Path, old: str, new: str) -> int:
     records = {version: record.load(record.path_of(folder, version)) for version in (old, new)}
     if missing := [version for version, found in records.items() if found is None]:
-        print(f"no record for torch {', '.join(missing)}; there is one for {', '.join(record.versions(folder))}", file=sys.stderr)
+        print(
+            f"no record for torch {', '.join(missing)}; there is one for {', '.join(record.versions(folder))}",
+            file=sys.stderr,
+        )
         return 2
     changes = record.compare(records[old]["operations"], records[new]["operations"])
     changes += record.compare_views(records[old].get("views", {}), records[new].get("views", {}))

@@ -7,8 +7,8 @@ without script, by keyboard, and at any width. A value is always text; colour on
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from html import escape
-from typing import Any, Callable, Mapping
 
 from . import record, sentences, wording
 from .record import Entry
@@ -41,8 +41,17 @@ def draw(
     code. ``recorded`` False says that no record of this torch exists to hold the facts against.
     """
     identity = identifier(name)
-    rows = [*_call_rows(entry, numpy or {}, link), *_effect_rows(entry, codes or {}, link), *_other_calls(entry), *_bad_calls(entry, link)]
-    note = "" if recorded else '<p class="facts-note">There is no record of this torch version to hold these facts against.</p>'
+    rows = [
+        *_call_rows(entry, numpy or {}, link),
+        *_effect_rows(entry, codes or {}, link),
+        *_other_calls(entry),
+        *_bad_calls(entry, link),
+    ]
+    note = (
+        ""
+        if recorded
+        else '<p class="facts-note">There is no record of this torch version to hold these facts against.</p>'
+    )
     return (
         f'<section class="facts" id="{identity}" aria-label="Measured facts: {escape(name)}">\n'
         f'<header class="facts-head"><p class="facts-kind">Measured</p>{_subject(entry)}'
@@ -54,7 +63,10 @@ def draw(
 def _subject(entry: Entry) -> str:
     if "call" not in entry:
         return f'<pre class="facts-call"><code>{escape(entry.get("setup", entry["path"]))}</code></pre>'
-    inputs = ", ".join(f"{name}: {kind}" if not kind.startswith("torch.") else f"{name} = {kind}" for name, kind in entry["inputs"].items())
+    inputs = ", ".join(
+        f"{name}: {kind}" if not kind.startswith("torch.") else f"{name} = {kind}"
+        for name, kind in entry["inputs"].items()
+    )
     return f'<p class="facts-call"><code>{escape(entry["call"])}</code> <span>{escape(inputs)}</span></p>'
 
 
@@ -82,7 +94,9 @@ def prose(text: str, link: ErrorLink = no_link) -> str:
 
 def _escape_outside(text: str) -> str:
     parts = re.split(r"(`[^`]+`)", text)
-    return "".join(part if part.startswith("`") and part.endswith("`") and len(part) > 1 else escape(part) for part in parts)
+    return "".join(
+        part if part.startswith("`") and part.endswith("`") and len(part) > 1 else escape(part) for part in parts
+    )
 
 
 def _call_rows(entry: Entry, numpy: Mapping[str, str], link: ErrorLink) -> list[str]:
@@ -98,10 +112,14 @@ def _call_rows(entry: Entry, numpy: Mapping[str, str], link: ErrorLink) -> list[
     if wording.is_error(returns):
         rows.append(made("Returns", wording.short(returns), f"The call raises `{wording.error_of(returns)}`.", True))
     word = wording.result(facts)
-    rows.append(made("Result", f"{word}: {returns}" if word == "no tensor" else word, sentences.result(facts), "raises" in word))
+    rows.append(
+        made("Result", f"{word}: {returns}" if word == "no tensor" else word, sentences.result(facts), "raises" in word)
+    )
     if "new_bytes" in facts:
         rows.append(made("New memory", wording.memory(facts), sentences.memory(facts)))
-    rows.append(made("Gradient", wording.gradient_in_full(facts), sentences.gradient(facts), wording.gradient(facts) != "yes"))
+    rows.append(
+        made("Gradient", wording.gradient_in_full(facts), sentences.gradient(facts), wording.gradient(facts) != "yes")
+    )
     if "grad_fn" in facts:
         second = facts.get("second_backward")
         word = wording.saved(facts) + (f"; second backward {wording.second_backward(facts)}" if second else "")
@@ -115,7 +133,9 @@ def _call_rows(entry: Entry, numpy: Mapping[str, str], link: ErrorLink) -> list[
     rows.append(made("Dtypes", word, told, bool(facts.get("dtypes_refused"))))
     rows.append(made("In-place twin, out=", wording.twins(facts), sentences.out_and_twin(facts)))
     if "numpy" in facts and entry["call"] in numpy:
-        rows.append(made("NumPy", facts["numpy"], sentences.numpy(facts, numpy[entry["call"]]), facts["numpy"] != "equal"))
+        rows.append(
+            made("NumPy", facts["numpy"], sentences.numpy(facts, numpy[entry["call"]]), facts["numpy"] != "equal")
+        )
     for fact, value in wording.seldom(facts):
         rows.append(made(wording.label(fact), wording.one(facts, fact), sentences.seldom(fact, value), True))
     return rows
@@ -128,7 +148,9 @@ def _effect_rows(entry: Entry, codes: Mapping[str, str], link: ErrorLink) -> lis
     setup = entry.get("setup", "")
     rows = []
     if "call" in entry:
-        rows.append(f'<p class="facts-part">After <code class="facts-setup">{escape("; ".join(setup.splitlines()))}</code></p>\n')
+        rows.append(
+            f'<p class="facts-part">After <code class="facts-setup">{escape("; ".join(setup.splitlines()))}</code></p>\n'
+        )
     for question, answer in effects.items():
         error = re.match(r"(\w+(?:Error|Exception|Warning)): ", answer)
         word = f"raises {error[1]}" if error else answer
@@ -148,7 +170,13 @@ def _other_calls(entry: Entry) -> list[str]:
     main = found.pop(entry["call"])
     items = []
     for call, facts in found.items():
-        other = [fact for fact in wording.LABELS if facts.get(fact) != main.get(fact) and facts.get(fact) is not None and fact not in ("saved_bytes", "compile", "fullgraph")]
+        other = [
+            fact
+            for fact in wording.LABELS
+            if facts.get(fact) != main.get(fact)
+            and facts.get(fact) is not None
+            and fact not in ("saved_bytes", "compile", "fullgraph")
+        ]
         told = "; ".join(f"{wording.label(fact)}: {wording.one(facts, fact)}" for fact in other)
         items.append(f"<li><code>{escape(call)}</code> {escape(told or 'the same answers')}</li>")
     word = f"{len(items)} more call{'' if len(items) == 1 else 's'} measured"
@@ -161,7 +189,9 @@ def _bad_calls(entry: Entry, link: ErrorLink) -> list[str]:
         return []
     items = []
     for call, answer in bad.items():
-        told = f'<span class="facts-silent">{escape(answer)}</span>' if answer.startswith("no error") else escape(answer)
+        told = (
+            f'<span class="facts-silent">{escape(answer)}</span>' if answer.startswith("no error") else escape(answer)
+        )
         if not answer.startswith("no error") and (address := link(answer)):
             told = f'<a href="{escape(address)}">{told}</a>'
         items.append(f"<li><code>{escape(call)}</code> <span>{told}</span></li>")

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Callable, Iterable
+from typing import Any
 
-from . import record
-from .gather import CannotMeasure as CannotMeasure
+from . import gather, record
 from .operations import OPERATIONS
 from .record import Change, Entry
 
@@ -69,8 +69,6 @@ def facts(
     kept = _kept(file, digest)
     missing = [name for name, sample in wanted.items() if kept["operations"].get(name, {}).get("sample") != sample]
     if missing or (views and kept["views"] is None):
-        from . import gather
-
         say(f"{len(missing)} operation{'' if len(missing) == 1 else 's'}" if missing else "views")
         found = gather.measure_operations(missing, **options)
         kept["operations"] |= {name: {"sample": wanted[name], "entry": entry} for name, entry in found.items()}

@@ -46,8 +46,13 @@ def _of(old: dict[str, Any], new: dict[str, Any]) -> list[Difference]:
     for change in record.compare(before, after):
         entry = after.get(change.operation, {})
         is_call = change.fact in {**before.get(change.operation, {}).get("bad_calls", {}), **entry.get("bad_calls", {})}
-        found.append(Difference(change, kind(change, before.get(change.operation), after.get(change.operation)), is_call))
-    found += [Difference(change, kind(change), False) for change in record.compare_views(old.get("views", {}), new.get("views", {}))]
+        found.append(
+            Difference(change, kind(change, before.get(change.operation), after.get(change.operation)), is_call)
+        )
+    found += [
+        Difference(change, kind(change), False)
+        for change in record.compare_views(old.get("views", {}), new.get("views", {}))
+    ]
     return found
 
 
@@ -71,7 +76,12 @@ def sampled_differently(before: Entry, after: Entry) -> bool:
     """Return whether torch's own samples for an operation are not the same ones in both records."""
 
     def sampled(entry: Entry) -> tuple:
-        return (entry.get("samples"), entry.get("dtype"), entry.get("facts", {}).get("input_bytes"), entry.get("facts", {}).get("shape"))
+        return (
+            entry.get("samples"),
+            entry.get("dtype"),
+            entry.get("facts", {}).get("input_bytes"),
+            entry.get("facts", {}).get("shape"),
+        )
 
     return "samples" in before and "samples" in after and sampled(before) != sampled(after)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import warnings
 import weakref
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor

@@ -40,7 +40,11 @@ def reasons(folder: Path) -> dict[str, dict[str, str]]:
 
 def disagreements(entries: dict[str, record.Entry]) -> list[str]:
     """Return the operations one of whose derivatives does not agree with finite differences."""
-    return sorted(name for name, entry in entries.items() if any("disagrees" in str(entry["facts"].get(check)) for check in CHECKS))
+    return sorted(
+        name
+        for name, entry in entries.items()
+        if any("disagrees" in str(entry["facts"].get(check)) for check in CHECKS)
+    )
 
 
 def unexplained(entries: dict[str, record.Entry], known: dict[str, dict[str, str]]) -> list[str]:
@@ -65,7 +69,13 @@ def refresh(folder: Path, names: list[str]) -> int:
     cpu: dict[str, float] = {}
     of_operation: dict[str, float] = {}
     cost: list[float] = []
-    for answer in measure([("opinfo", name) for name in wanted], limits=Limits(seconds=180), opener="_ext.facts.opinfo:open_target", preload=(DATABASE,), cost=cost):
+    for answer in measure(
+        [("opinfo", name) for name in wanted],
+        limits=Limits(seconds=180),
+        opener="_ext.facts.opinfo:open_target",
+        preload=(DATABASE,),
+        cost=cost,
+    ):
         name = answer.spec[1]
         answers[name].append(answer)
         cpu[answer.step[-1]] = cpu.get(answer.step[-1], 0.0) + answer.cpu
@@ -75,7 +85,10 @@ def refresh(folder: Path, names: list[str]) -> int:
             if len(finished) % 50 == 0:
                 print(f"{len(finished)} of {len(wanted)} operations, {time.monotonic() - started:.0f} s", flush=True)
     if closed := [answer for found in answers.values() for answer in found if answer.step == OPEN]:
-        print(f"{len(closed)} could not be opened, the first: {closed[0].spec[1]}: {_text(closed[0])}\nThe record is left as it is.", file=sys.stderr)
+        print(
+            f"{len(closed)} could not be opened, the first: {closed[0].spec[1]}: {_text(closed[0])}\nThe record is left as it is.",
+            file=sys.stderr,
+        )
         return 3
     entries = {name: entry(answers[name]) for name in wanted}
     path = path_of(folder, version)
@@ -90,7 +103,9 @@ def refresh(folder: Path, names: list[str]) -> int:
         f"seconds by probe: {_most(cpu)}\nseconds by operation: {_most(of_operation)}"
     )
     if missing := unexplained(record.load(path)["operations"], reasons(folder)):
-        print(f"find out why these disagree with finite differences and record it in disagreements.json: {', '.join(missing)}")
+        print(
+            f"find out why these disagree with finite differences and record it in disagreements.json: {', '.join(missing)}"
+        )
     return 0
 
 

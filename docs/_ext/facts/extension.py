@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -20,7 +21,8 @@ from sphinx.errors import SphinxError
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from . import box, cache, record, tables
+from . import box, cache, tables
+from .gather import CannotMeasure
 from .operations import OPERATIONS
 from .run import MeasuringFailed
 
@@ -54,7 +56,9 @@ class FactsDirective(SphinxDirective):
         if name not in OPERATIONS:
             # MyST tells a directive the line below its fence.
             place = (self.env.docname, self.lineno - 1)
-            logger.warning("no facts are measured for %r; docs/_ext/facts/operations.py lists what is", name, location=place)
+            logger.warning(
+                "no facts are measured for %r; docs/_ext/facts/operations.py lists what is", name, location=place
+            )
             return []
         return [facts_box(name=name)]
 
@@ -78,11 +82,16 @@ def bring_up_to_date(app, env, added, changed, removed) -> list[str]:
     if boxes or views:
         try:
             found = cache.facts(boxes, views, _folder(app, "facts_cache"), _folder(app, "facts_records"), _say)
-        except (MeasuringFailed, cache.CannotMeasure, ModuleNotFoundError, ValueError) as error:
+        except (MeasuringFailed, CannotMeasure, ModuleNotFoundError, ValueError) as error:
             raise FactChanged(f"not measured: {error}") from None
         if found.changes:
             raise FactChanged(_told(found, boxes))
-        env.facts = {"version": found.version, "recorded": found.recorded, "entries": found.entries, "views": found.views}
+        env.facts = {
+            "version": found.version,
+            "recorded": found.recorded,
+            "entries": found.entries,
+            "views": found.views,
+        }
     else:
         env.facts = {"version": "", "recorded": True, "entries": {}, "views": {}}
     env.facts["pages"] = boxes
@@ -113,20 +122,33 @@ def _digests(env, boxes: dict[str, str], table_pages: dict[str, list[str]], reco
     for name, page in boxes.items():
         shown.setdefault(page, []).append([name, env.facts["entries"][name], env.facts["recorded"]])
     files = [(path.name, path.stat().st_mtime_ns) for path in sorted(records.glob("*.json"))]
-    of_table = {"table": [env.facts["entries"], boxes], "views": env.facts["views"], "versions": files, "all": [files, boxes]}
+    of_table = {
+        "table": [env.facts["entries"], boxes],
+        "views": env.facts["views"],
+        "versions": files,
+        "all": [files, boxes],
+    }
     for kind, pages in table_pages.items():
         for page in pages:
             shown.setdefault(page, []).append(of_table[kind])
-    return {page: hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest() for page, facts in shown.items()}
+    return {
+        page: hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest() for page, facts in shown.items()
+    }
 
 
 def _told(found: cache.Facts, pages: dict[str, str]) -> str:
-    lines = [f"{len(found.changes)} {'is' if len(found.changes) == 1 else 'are'} not as recorded for torch {found.version}:"]
+    lines = [
+        f"{len(found.changes)} {'is' if len(found.changes) == 1 else 'are'} not as recorded for torch {found.version}:"
+    ]
     for change in found.changes:
         page = pages.get(change.operation)
         lines.append(f"  {change}" + (f"  ({page})" if page else ""))
     names = " ".join(sorted({change.operation for change in found.changes if change.operation != "views"}))
-    command = f'make facts O="{names}"' if names and all(change.operation != "views" for change in found.changes) else "make facts"
+    command = (
+        f'make facts O="{names}"'
+        if names and all(change.operation != "views" for change in found.changes)
+        else "make facts"
+    )
     lines.append(f"If this is how torch behaves now, accept it with: {command}")
     return "\n".join(lines)
 
@@ -153,7 +175,9 @@ def _error_link(writer) -> box.ErrorLink:
     def link(error: str) -> str | None:
         stem = find(error)
         page = f"errors/{stem}"
-        return builder.get_relative_uri(builder.current_docname, page) if stem and page in builder.env.found_docs else None
+        return (
+            builder.get_relative_uri(builder.current_docname, page) if stem and page in builder.env.found_docs else None
+        )
 
     return link
 
@@ -186,7 +210,9 @@ def _visit_table(writer, node: facts_table) -> None:
         "table": lambda: tables.operations(env.facts["entries"], env.facts["version"], page_of),
         "views": lambda: tables.views(env.facts["views"], env.facts["version"]),
         "versions": lambda: tables.versions(_folder(builder.app, "facts_records"), page_of),
-        "all": lambda: tables.all_of_torch(_folder(builder.app, "facts_records"), cache.installed_version(), page_of, _official(builder.config)),
+        "all": lambda: tables.all_of_torch(
+            _folder(builder.app, "facts_records"), cache.installed_version(), page_of, _official(builder.config)
+        ),
     }
     writer.body.append(draw[node["kind"]]())
     raise nodes.SkipNode

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from .operations import OPERATIONS, Operation
 from .record import Entry, other_call, without_usual
@@ -32,7 +33,9 @@ class CannotMeasure(RuntimeError):
     """A sample is at fault, not the operation; the message names it."""
 
 
-def measure_operations(names: Iterable[str], progress: Callable[[Answer], None] = lambda answer: None, **options: Any) -> dict[str, Entry]:
+def measure_operations(
+    names: Iterable[str], progress: Callable[[Answer], None] = lambda answer: None, **options: Any
+) -> dict[str, Entry]:
     """Measure operations by name and return their entries. ``options`` go to ``run.measure``.
 
     Raises CannotMeasure where a sample cannot be made, KeyError for a name that is not in ``operations``.

@@ -7,8 +7,8 @@ Text, so that a box can print the very call that was measured, and so that nothi
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Mapping
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,9 @@ with held() as graph:
 _ALL = (
     # ------------------------------------------------------------------------------------ gradients
     Operation(
-        "detach", "Tensor.detach", (Call("x.detach()"),),
+        "detach",
+        "Tensor.detach",
+        (Call("x.detach()"),),
         setup="x = torch.ones(3, requires_grad=True)\ny = x.exp()",
         effects=(
             Effect("Result requires grad", "y.detach().requires_grad"),
@@ -77,7 +79,9 @@ _ALL = (
         ),
     ),
     Operation(
-        "detach_", "Tensor.detach_", (Call("x.detach_()"),),
+        "detach_",
+        "Tensor.detach_",
+        (Call("x.detach_()"),),
         bad=("torch.ones(4, requires_grad=True).mul(2).split(2)[0].detach_()",),
         setup="x = torch.ones(3, requires_grad=True)\ny = x * 2",
         effects=(
@@ -87,7 +91,8 @@ _ALL = (
         ),
     ),
     Operation(
-        "backward", "Tensor.backward",
+        "backward",
+        "Tensor.backward",
         bad=(
             "torch.ones(3, requires_grad=True).mul(2).backward()",
             "torch.ones(()).backward()",
@@ -101,16 +106,29 @@ _ALL = (
             Effect("Returns", "y.sum().backward()"),
             Effect("x.grad after y.sum().backward()", "y.sum().backward()\nx.grad"),
             Effect("x.grad after y.backward(torch.ones(3))", "y.backward(torch.ones(3))\nx.grad"),
-            Effect("x.grad after y.backward(torch.tensor([1.0, 10.0, 100.0]))", "y.backward(torch.tensor([1.0, 10.0, 100.0]))\nx.grad"),
+            Effect(
+                "x.grad after y.backward(torch.tensor([1.0, 10.0, 100.0]))",
+                "y.backward(torch.tensor([1.0, 10.0, 100.0]))\nx.grad",
+            ),
             Effect("y.backward() without a gradient", "y.backward()"),
-            Effect("x.grad after a second, new forward and backward", "y.sum().backward()\n(x * 2).sum().backward()\nx.grad"),
-            Effect("y.grad afterwards", "import warnings\ny.sum().backward()\nwith warnings.catch_warnings():\n    warnings.simplefilter('ignore')\n    answer = y.grad\nanswer"),
-            Effect("A gradient in float64 for a float32 result", "y.backward(torch.ones(3, dtype=torch.float64))\nx.grad.dtype"),
+            Effect(
+                "x.grad after a second, new forward and backward",
+                "y.sum().backward()\n(x * 2).sum().backward()\nx.grad",
+            ),
+            Effect(
+                "y.grad afterwards",
+                "import warnings\ny.sum().backward()\nwith warnings.catch_warnings():\n    warnings.simplefilter('ignore')\n    answer = y.grad\nanswer",
+            ),
+            Effect(
+                "A gradient in float64 for a float32 result",
+                "y.backward(torch.ones(3, dtype=torch.float64))\nx.grad.dtype",
+            ),
             Effect("y.backward(torch.ones(3), inputs=[y])", "y.backward(torch.ones(3), inputs=[y])\nx.grad"),
         ),
     ),
     Operation(
-        "retain_graph", "Tensor.backward",
+        "retain_graph",
+        "Tensor.backward",
         bad=("torch.ones(()).backward(retain_graph=True)",),
         setup=_HELD,
         effects=(
@@ -126,7 +144,7 @@ _ALL = (
             ),
             Effect(
                 "(x + 1).sum(), which saves nothing, walked twice",
-                'loss = (x + 1).sum()\nloss.backward()\nloss.backward()\nx.grad.unique()',
+                "loss = (x + 1).sum()\nloss.backward()\nloss.backward()\nx.grad.unique()",
             ),
             Effect(
                 "Two losses over one trunk, one backward() each",
@@ -139,7 +157,9 @@ _ALL = (
         ),
     ),
     Operation(
-        "requires_grad_", "Tensor.requires_grad_", (Call("x.requires_grad_()"),),
+        "requires_grad_",
+        "Tensor.requires_grad_",
+        (Call("x.requires_grad_()"),),
         bad=("torch.arange(3).requires_grad_()", "torch.ones(3, requires_grad=True).mul(2).requires_grad_(False)"),
         setup="x = torch.ones(3)",
         effects=(
@@ -149,39 +169,70 @@ _ALL = (
         ),
     ),
     Operation(
-        "no_grad", "no_grad",
+        "no_grad",
+        "no_grad",
         setup="x = torch.ones(1000, requires_grad=True)",
         effects=(
-            Effect("Held by the graph of (x * x).exp(), recording", "with held() as graph:\n    y = (x * x).exp()\ngraph.bytes"),
+            Effect(
+                "Held by the graph of (x * x).exp(), recording",
+                "with held() as graph:\n    y = (x * x).exp()\ngraph.bytes",
+            ),
             Effect("Held under no_grad", "with held() as graph, torch.no_grad():\n    y = (x * x).exp()\ngraph.bytes"),
             Effect("Result requires grad", "with torch.no_grad():\n    y = x * 2\ny.requires_grad"),
-            Effect("A leaf made inside can require grad", "with torch.no_grad():\n    w = torch.ones(3, requires_grad=True)\nw.requires_grad"),
+            Effect(
+                "A leaf made inside can require grad",
+                "with torch.no_grad():\n    w = torch.ones(3, requires_grad=True)\nw.requires_grad",
+            ),
             Effect("In-place write into a leaf", "with torch.no_grad():\n    x.mul_(2)\nx.requires_grad"),
-            Effect("Result used in a graph later", "with torch.no_grad():\n    y = x * 2\n(y * x).sum().backward()\nx.grad.unique()"),
+            Effect(
+                "Result used in a graph later",
+                "with torch.no_grad():\n    y = x * 2\n(y * x).sum().backward()\nx.grad.unique()",
+            ),
         ),
     ),
     Operation(
-        "inference_mode", "inference_mode",
+        "inference_mode",
+        "inference_mode",
         setup="x = torch.ones(1000, requires_grad=True)",
         effects=(
-            Effect("Held by the graph of (x * x).exp()", "with held() as graph, torch.inference_mode():\n    y = (x * x).exp()\ngraph.bytes"),
+            Effect(
+                "Held by the graph of (x * x).exp()",
+                "with held() as graph, torch.inference_mode():\n    y = (x * x).exp()\ngraph.bytes",
+            ),
             Effect("Result is an inference tensor", "with torch.inference_mode():\n    y = x * 2\ny.is_inference()"),
-            Effect("Result saved for backward later", "with torch.inference_mode():\n    y = x * 2\n(y * x).sum().backward()"),
+            Effect(
+                "Result saved for backward later",
+                "with torch.inference_mode():\n    y = x * 2\n(y * x).sum().backward()",
+            ),
             Effect("In-place write into the result later", "with torch.inference_mode():\n    y = x * 2\ny.mul_(2)"),
-            Effect("A clone of the result used in a graph", "with torch.inference_mode():\n    y = x * 2\n(y.clone() * x).sum().backward()\nx.grad.unique()"),
+            Effect(
+                "A clone of the result used in a graph",
+                "with torch.inference_mode():\n    y = x * 2\n(y.clone() * x).sum().backward()\nx.grad.unique()",
+            ),
         ),
     ),
     Operation(
-        "enable_grad", "enable_grad",
+        "enable_grad",
+        "enable_grad",
         setup="x = torch.ones(1000, requires_grad=True)",
         effects=(
-            Effect("Inside no_grad, result requires grad", "with torch.no_grad(), torch.enable_grad():\n    y = x * 2\ny.requires_grad"),
-            Effect("Inside inference_mode, result requires grad", "with torch.inference_mode(), torch.enable_grad():\n    y = x * 2\ny.requires_grad"),
-            Effect("Held by the graph inside no_grad", "with held() as graph, torch.no_grad(), torch.enable_grad():\n    y = (x * x).exp()\ngraph.bytes"),
+            Effect(
+                "Inside no_grad, result requires grad",
+                "with torch.no_grad(), torch.enable_grad():\n    y = x * 2\ny.requires_grad",
+            ),
+            Effect(
+                "Inside inference_mode, result requires grad",
+                "with torch.inference_mode(), torch.enable_grad():\n    y = x * 2\ny.requires_grad",
+            ),
+            Effect(
+                "Held by the graph inside no_grad",
+                "with held() as graph, torch.no_grad(), torch.enable_grad():\n    y = (x * x).exp()\ngraph.bytes",
+            ),
         ),
     ),
     Operation(
-        "zero_grad", "optim.Optimizer.zero_grad",
+        "zero_grad",
+        "optim.Optimizer.zero_grad",
         setup="w = torch.ones(3, requires_grad=True)\noptimizer = torch.optim.SGD([w], lr=0.1)\n(2 * w).sum().backward()\nkept = w.grad",
         effects=(
             Effect("w.grad afterwards", "optimizer.zero_grad()\nw.grad"),
@@ -192,29 +243,46 @@ _ALL = (
         ),
     ),
     Operation(
-        "retain_grad", "Tensor.retain_grad",
+        "retain_grad",
+        "Tensor.retain_grad",
         bad=("torch.ones(3).retain_grad()",),
         setup="x = torch.ones(3, requires_grad=True)\ny = x * 2",
         effects=(
-            Effect("y.grad without it", "import warnings\nwith warnings.catch_warnings():\n    warnings.simplefilter('ignore')\n    y.sum().backward()\n    answer = y.grad\nanswer"),
+            Effect(
+                "y.grad without it",
+                "import warnings\nwith warnings.catch_warnings():\n    warnings.simplefilter('ignore')\n    y.sum().backward()\n    answer = y.grad\nanswer",
+            ),
             Effect("y.grad with it", "y.retain_grad()\ny.sum().backward()\ny.grad"),
             Effect("On a leaf", 'x.retain_grad()\n"does nothing" if not x.retains_grad else "retains"'),
         ),
     ),
     Operation(
-        "register_hook", "Tensor.register_hook",
+        "register_hook",
+        "Tensor.register_hook",
         bad=("torch.ones(3).register_hook(print)",),
         setup="x = torch.ones(3, requires_grad=True)\ny = x * 2",
         effects=(
             Effect("A hook that returns nothing", "y.register_hook(lambda grad: None)\ny.sum().backward()\nx.grad"),
-            Effect("A hook that returns another gradient", "y.register_hook(lambda grad: grad * 10)\ny.sum().backward()\nx.grad"),
-            Effect("A hook that returns another shape", "y.register_hook(lambda grad: torch.ones(2))\ny.sum().backward()"),
-            Effect("After handle.remove()", "handle = y.register_hook(lambda grad: grad * 10)\nhandle.remove()\ny.sum().backward()\nx.grad"),
-            Effect("A hook that writes into the gradient", "y.register_hook(lambda grad: grad.mul_(10))\ny.sum().backward()\nx.grad"),
+            Effect(
+                "A hook that returns another gradient",
+                "y.register_hook(lambda grad: grad * 10)\ny.sum().backward()\nx.grad",
+            ),
+            Effect(
+                "A hook that returns another shape", "y.register_hook(lambda grad: torch.ones(2))\ny.sum().backward()"
+            ),
+            Effect(
+                "After handle.remove()",
+                "handle = y.register_hook(lambda grad: grad * 10)\nhandle.remove()\ny.sum().backward()\nx.grad",
+            ),
+            Effect(
+                "A hook that writes into the gradient",
+                "y.register_hook(lambda grad: grad.mul_(10))\ny.sum().backward()\nx.grad",
+            ),
         ),
     ),
     Operation(
-        "autograd.grad", "autograd.grad",
+        "autograd.grad",
+        "autograd.grad",
         bad=(
             "torch.autograd.grad(torch.ones(3, requires_grad=True) * 2, torch.ones(3))",
             "torch.autograd.grad(torch.ones(2, requires_grad=True).sum(), torch.ones(2, requires_grad=True))",
@@ -223,15 +291,26 @@ _ALL = (
         effects=(
             Effect("x.grad afterwards", "torch.autograd.grad(loss, x)\nx.grad"),
             Effect("Held after grad(loss, x)", "torch.autograd.grad(loss, x)\ngraph.bytes"),
-            Effect("Held after grad(loss, x, create_graph=True)", "grad, = torch.autograd.grad(loss, x, create_graph=True)\ngraph.bytes"),
+            Effect(
+                "Held after grad(loss, x, create_graph=True)",
+                "grad, = torch.autograd.grad(loss, x, create_graph=True)\ngraph.bytes",
+            ),
             Effect("Result requires grad", "torch.autograd.grad(loss, x)[0].requires_grad"),
-            Effect("Result requires grad with create_graph=True", "torch.autograd.grad(loss, x, create_graph=True)[0].requires_grad"),
-            Effect("An input that loss does not use, allow_unused=True", "torch.autograd.grad(loss, torch.ones(2, requires_grad=True), allow_unused=True)[0]"),
+            Effect(
+                "Result requires grad with create_graph=True",
+                "torch.autograd.grad(loss, x, create_graph=True)[0].requires_grad",
+            ),
+            Effect(
+                "An input that loss does not use, allow_unused=True",
+                "torch.autograd.grad(loss, torch.ones(2, requires_grad=True), allow_unused=True)[0]",
+            ),
         ),
     ),
     # ------------------------------------------------------------------------------------ size, stride, leaving torch
     Operation(
-        "numel", "Tensor.numel", (Call("x.numel()", "x.size"),),
+        "numel",
+        "Tensor.numel",
+        (Call("x.numel()", "x.size"),),
         bad=("x.numel", "len(torch.tensor(1.0))"),
         setup="wide = torch.ones(1).expand(10**9)",
         effects=(
@@ -242,35 +321,68 @@ _ALL = (
     ),
     Operation("stride", "Tensor.stride", (Call("x.stride()"),), bad=("x.stride(2)",)),
     Operation(
-        "item", "Tensor.item", (Call("x.item()", "x.item()", _x("")),),
+        "item",
+        "Tensor.item",
+        (Call("x.item()", "x.item()", _x("")),),
         bad=("torch.ones(2, 3).item()", "torch.tensor([]).item()"),
     ),
     Operation("tolist", "Tensor.tolist", (Call("x.tolist()", "x.tolist()"),)),
     Operation(
-        "numpy", "Tensor.numpy", (Call("x.numpy()"),),
-        bad=("torch.ones(2, requires_grad=True).numpy()", "torch.ones(2, dtype=torch.bfloat16).numpy()", "torch.ones(2, device='meta').numpy()"),
+        "numpy",
+        "Tensor.numpy",
+        (Call("x.numpy()"),),
+        bad=(
+            "torch.ones(2, requires_grad=True).numpy()",
+            "torch.ones(2, dtype=torch.bfloat16).numpy()",
+            "torch.ones(2, device='meta').numpy()",
+        ),
     ),
     Operation(
-        "from_numpy", "from_numpy", (Call("torch.from_numpy(a)", inputs={"a": "values(2, 3).numpy()"}),),
-        bad=("torch.from_numpy([1.0, 2.0])", "torch.from_numpy(a[::-1])", "torch.from_numpy(np.array(['a']))", "torch.from_numpy(np.float64(1.0))"),
+        "from_numpy",
+        "from_numpy",
+        (Call("torch.from_numpy(a)", inputs={"a": "values(2, 3).numpy()"}),),
+        bad=(
+            "torch.from_numpy([1.0, 2.0])",
+            "torch.from_numpy(a[::-1])",
+            "torch.from_numpy(np.array(['a']))",
+            "torch.from_numpy(np.float64(1.0))",
+        ),
     ),
     Operation(
-        "to", "Tensor.to", (Call("x.to(torch.float64)"), Call("x.to(torch.float32)"), Call("x.to(torch.float64, copy=True)")),
+        "to",
+        "Tensor.to",
+        (Call("x.to(torch.float64)"), Call("x.to(torch.float32)"), Call("x.to(torch.float64, copy=True)")),
         bad=("x.to(torch.float64) is x", "x.to('nowhere')", "torch.ones(2, device='meta').to('cpu')"),
     ),
     # ------------------------------------------------------------------------------------ copies
     Operation("clone", "clone", (Call("x.clone()", "np.copy(x)"),)),
     Operation(
-        "repeat", "Tensor.repeat",
-        (Call("x.repeat(2, 2)", "np.tile(x, (2, 2))"), Call("x.repeat(2, 1, 1)", "np.tile(x, (2, 1, 1))"), Call("x.repeat(1, 1)", "np.tile(x, (1, 1))")),
-        bad=("x.repeat(2)", "x.repeat(-1, 1)", "x.repeat(2.0, 1)", "x.repeat(0, 1).shape", "torch.ones(1).repeat(2**40)"),
+        "repeat",
+        "Tensor.repeat",
+        (
+            Call("x.repeat(2, 2)", "np.tile(x, (2, 2))"),
+            Call("x.repeat(2, 1, 1)", "np.tile(x, (2, 1, 1))"),
+            Call("x.repeat(1, 1)", "np.tile(x, (1, 1))"),
+        ),
+        bad=(
+            "x.repeat(2)",
+            "x.repeat(-1, 1)",
+            "x.repeat(2.0, 1)",
+            "x.repeat(0, 1).shape",
+            "torch.ones(1).repeat(2**40)",
+        ),
     ),
     Operation(
-        "repeat_interleave", "repeat_interleave",
+        "repeat_interleave",
+        "repeat_interleave",
         (
             Call("torch.repeat_interleave(x, 2)", "np.repeat(x, 2)"),
             Call("torch.repeat_interleave(x, 2, dim=0)", "np.repeat(x, 2, axis=0)"),
-            Call("torch.repeat_interleave(x, counts, dim=0)", "np.repeat(x, counts, axis=0)", _x(counts="torch.tensor([1, 2])")),
+            Call(
+                "torch.repeat_interleave(x, counts, dim=0)",
+                "np.repeat(x, counts, axis=0)",
+                _x(counts="torch.tensor([1, 2])"),
+            ),
             Call("torch.repeat_interleave(x, counts, dim=0, output_size=3)", None, _x(counts="torch.tensor([1, 2])")),
             Call("torch.repeat_interleave(x, 1)", "np.repeat(x, 1)"),
         ),
@@ -286,136 +398,311 @@ _ALL = (
         ),
     ),
     Operation(
-        "tile", "tile",
-        (Call("torch.tile(x, (2, 2))", "np.tile(x, (2, 2))"), Call("torch.tile(x, (2,))", "np.tile(x, (2,))"), Call("torch.tile(x, (1, 1))", "np.tile(x, (1, 1))")),
+        "tile",
+        "tile",
+        (
+            Call("torch.tile(x, (2, 2))", "np.tile(x, (2, 2))"),
+            Call("torch.tile(x, (2,))", "np.tile(x, (2,))"),
+            Call("torch.tile(x, (1, 1))", "np.tile(x, (1, 1))"),
+        ),
         bad=("torch.tile(x, (-1,))", "torch.tile(x, 2)"),
     ),
     # ------------------------------------------------------------------------------------ views
     Operation(
-        "expand", "Tensor.expand", (Call("x.expand(4, 3)", "np.broadcast_to(x, (4, 3))", _x("1, 3")), Call("x.expand(2, -1, 3)", None, _x("1, 3"))),
+        "expand",
+        "Tensor.expand",
+        (
+            Call("x.expand(4, 3)", "np.broadcast_to(x, (4, 3))", _x("1, 3")),
+            Call("x.expand(2, -1, 3)", None, _x("1, 3")),
+        ),
         bad=("torch.ones(2, 3).expand(4, 3)", "x.expand(3)", "x.expand(-1, 1, 3)"),
     ),
     Operation(
-        "expand_as", "Tensor.expand_as", (Call("x.expand_as(y)", "np.broadcast_to(x, y.shape)", _x("1, 3", y="values(4, 3)")),),
+        "expand_as",
+        "Tensor.expand_as",
+        (Call("x.expand_as(y)", "np.broadcast_to(x, y.shape)", _x("1, 3", y="values(4, 3)")),),
         bad=("x.expand_as(torch.ones(3))",),
     ),
     Operation(
-        "broadcast_to", "broadcast_to", (Call("torch.broadcast_to(x, (4, 3))", "np.broadcast_to(x, (4, 3))", _x("1, 3")),),
+        "broadcast_to",
+        "broadcast_to",
+        (Call("torch.broadcast_to(x, (4, 3))", "np.broadcast_to(x, (4, 3))", _x("1, 3")),),
         bad=("torch.broadcast_to(torch.ones(2, 3), (4, 3))",),
     ),
     Operation(
-        "reshape", "reshape", (Call("x.reshape(3, 2)", "np.reshape(x, (3, 2))"),),
+        "reshape",
+        "reshape",
+        (Call("x.reshape(3, 2)", "np.reshape(x, (3, 2))"),),
         bad=("x.reshape(4, 2)", "x.reshape(-1, -1)", "x.reshape(-1, 4)"),
     ),
     Operation(
-        "view", "Tensor.view", (Call("x.view(3, 2)", "x.reshape(3, 2)"),),
+        "view",
+        "Tensor.view",
+        (Call("x.view(3, 2)", "x.reshape(3, 2)"),),
         bad=("x.t().view(6)", "x.view(4, 2)", "x.view(-1, -1)", "x[:, :2].view(4)"),
     ),
     Operation(
-        "permute", "permute", (Call("x.permute(1, 0)", "np.transpose(x, (1, 0))"),),
+        "permute",
+        "permute",
+        (Call("x.permute(1, 0)", "np.transpose(x, (1, 0))"),),
         bad=("x.permute(0)", "x.permute(0, 0)", "x.permute(0, 2)"),
     ),
-    Operation("transpose", "transpose", (Call("x.transpose(0, 1)", "np.swapaxes(x, 0, 1)"),), bad=("x.transpose(0, 2)", "x.transpose(0)")),
+    Operation(
+        "transpose",
+        "transpose",
+        (Call("x.transpose(0, 1)", "np.swapaxes(x, 0, 1)"),),
+        bad=("x.transpose(0, 2)", "x.transpose(0)"),
+    ),
     Operation("contiguous", "Tensor.contiguous", (Call("x.contiguous()", "np.ascontiguousarray(x)"),)),
     Operation("flatten", "flatten", (Call("torch.flatten(x)", "np.ravel(x)"),), bad=("torch.flatten(x, 1, 0)",)),
     Operation(
-        "squeeze", "squeeze", (Call("torch.squeeze(x)", "np.squeeze(x)", _x("2, 1, 3")), Call("torch.squeeze(x, 0)", None, _x("2, 3"))),
+        "squeeze",
+        "squeeze",
+        (Call("torch.squeeze(x)", "np.squeeze(x)", _x("2, 1, 3")), Call("torch.squeeze(x, 0)", None, _x("2, 3"))),
         bad=("torch.squeeze(x, 3)", "torch.squeeze(x, 0).shape"),
     ),
-    Operation("unsqueeze", "unsqueeze", (Call("torch.unsqueeze(x, 0)", "np.expand_dims(x, 0)"),), bad=("torch.unsqueeze(x, 4)", "torch.unsqueeze(x)")),
-    Operation("narrow", "narrow", (Call("torch.narrow(x, 1, 0, 2)", "x[:, 0:2]"),), bad=("torch.narrow(x, 1, 2, 2)", "torch.narrow(x, 1, 0, -1)")),
     Operation(
-        "unfold", "Tensor.unfold", (Call("x.unfold(1, 2, 1)", "np.lib.stride_tricks.sliding_window_view(x, 2, 1)"),),
+        "unsqueeze",
+        "unsqueeze",
+        (Call("torch.unsqueeze(x, 0)", "np.expand_dims(x, 0)"),),
+        bad=("torch.unsqueeze(x, 4)", "torch.unsqueeze(x)"),
+    ),
+    Operation(
+        "narrow",
+        "narrow",
+        (Call("torch.narrow(x, 1, 0, 2)", "x[:, 0:2]"),),
+        bad=("torch.narrow(x, 1, 2, 2)", "torch.narrow(x, 1, 0, -1)"),
+    ),
+    Operation(
+        "unfold",
+        "Tensor.unfold",
+        (Call("x.unfold(1, 2, 1)", "np.lib.stride_tricks.sliding_window_view(x, 2, 1)"),),
         bad=("x.unfold(1, 4, 1)", "x.unfold(1, 2, 0)"),
     ),
-    Operation("diagonal", "diagonal", (Call("torch.diagonal(x)", "np.diagonal(x)"),), bad=("torch.diagonal(torch.ones(3))",)),
     Operation(
-        "real", "real",
-        (Call("torch.real(z)", "np.real(z)", {"z": "torch.complex(values(2, 3), values(2, 3, seed=1)) if dtype == torch.float64 else values(2, 3)"}), Call("torch.real(x)", "np.real(x)")),
+        "diagonal", "diagonal", (Call("torch.diagonal(x)", "np.diagonal(x)"),), bad=("torch.diagonal(torch.ones(3))",)
+    ),
+    Operation(
+        "real",
+        "real",
+        (
+            Call(
+                "torch.real(z)",
+                "np.real(z)",
+                {"z": "torch.complex(values(2, 3), values(2, 3, seed=1)) if dtype == torch.float64 else values(2, 3)"},
+            ),
+            Call("torch.real(x)", "np.real(x)"),
+        ),
     ),
     # ------------------------------------------------------------------------------------ joining and cutting
     Operation(
-        "cat", "cat", (Call("torch.cat([x, y])", "np.concatenate([x, y])", _TWO, ("x", "y")),),
-        bad=("torch.cat([x, y.t()])", "torch.cat([])", "torch.cat([x, y.int()]).dtype", "torch.cat([x, torch.ones(3)])", "torch.cat(x, y)"),
+        "cat",
+        "cat",
+        (Call("torch.cat([x, y])", "np.concatenate([x, y])", _TWO, ("x", "y")),),
+        bad=(
+            "torch.cat([x, y.t()])",
+            "torch.cat([])",
+            "torch.cat([x, y.int()]).dtype",
+            "torch.cat([x, torch.ones(3)])",
+            "torch.cat(x, y)",
+        ),
     ),
     Operation(
-        "stack", "stack", (Call("torch.stack([x, y])", "np.stack([x, y])", _TWO, ("x", "y")),),
+        "stack",
+        "stack",
+        (Call("torch.stack([x, y])", "np.stack([x, y])", _TWO, ("x", "y")),),
         bad=("torch.stack([x, y.t()])", "torch.stack([])", "torch.stack([x, y], dim=4)"),
     ),
     Operation(
-        "split", "split", (Call("torch.split(x, 1)", "np.split(x, 2)"),),
+        "split",
+        "split",
+        (Call("torch.split(x, 1)", "np.split(x, 2)"),),
         bad=("torch.split(x, [1, 2])", "torch.split(x, -1)", "torch.split(x, 0)"),
     ),
     Operation(
-        "chunk", "chunk", (Call("torch.chunk(x, 2)", "np.array_split(x, 2)"), Call("torch.chunk(x, 2, dim=1)", "np.array_split(x, 2, 1)")),
+        "chunk",
+        "chunk",
+        (
+            Call("torch.chunk(x, 2)", "np.array_split(x, 2)"),
+            Call("torch.chunk(x, 2, dim=1)", "np.array_split(x, 2, 1)"),
+        ),
         bad=("torch.chunk(x, 0)", "len(torch.chunk(x, 5))"),
     ),
     # ------------------------------------------------------------------------------------ picking and placing
     Operation(
-        "gather", "gather", (Call("torch.gather(x, 1, index)", "np.take_along_axis(x, index, 1)", _x(index=COLUMNS)),),
+        "gather",
+        "gather",
+        (Call("torch.gather(x, 1, index)", "np.take_along_axis(x, index, 1)", _x(index=COLUMNS)),),
         bad=(
-            "torch.gather(x, 1, torch.tensor([[3]]))", "torch.gather(x, 1, torch.tensor([[-1]]))", "torch.gather(x, 1, torch.tensor([0]))",
-            "torch.gather(x, 1, index.int()).shape", "torch.gather(x, 1, torch.zeros(3, 1, dtype=torch.int64))",
+            "torch.gather(x, 1, torch.tensor([[3]]))",
+            "torch.gather(x, 1, torch.tensor([[-1]]))",
+            "torch.gather(x, 1, torch.tensor([0]))",
+            "torch.gather(x, 1, index.int()).shape",
+            "torch.gather(x, 1, torch.zeros(3, 1, dtype=torch.int64))",
         ),
     ),
     Operation(
-        "take_along_dim", "take_along_dim", (Call("torch.take_along_dim(x, index, 1)", "np.take_along_axis(x, index, 1)", _x(index=COLUMNS)),),
-        bad=("torch.take_along_dim(x, torch.tensor([[3]]), 1)", "torch.take_along_dim(x, torch.tensor([[9]]))", "torch.take_along_dim(x, index.int(), 1)"),
+        "take_along_dim",
+        "take_along_dim",
+        (Call("torch.take_along_dim(x, index, 1)", "np.take_along_axis(x, index, 1)", _x(index=COLUMNS)),),
+        bad=(
+            "torch.take_along_dim(x, torch.tensor([[3]]), 1)",
+            "torch.take_along_dim(x, torch.tensor([[9]]))",
+            "torch.take_along_dim(x, index.int(), 1)",
+        ),
     ),
     Operation(
-        "index_select", "index_select", (Call("torch.index_select(x, 1, index)", "np.take(x, index, 1)", _x(index="torch.tensor([0, 2])")),),
-        bad=("torch.index_select(x, 1, torch.tensor(3))", "torch.index_select(x, 1, torch.tensor([0.0]))", "torch.index_select(x, 1, torch.tensor(-1))", "torch.index_select(x, 1, torch.tensor([[0]]))"),
+        "index_select",
+        "index_select",
+        (Call("torch.index_select(x, 1, index)", "np.take(x, index, 1)", _x(index="torch.tensor([0, 2])")),),
+        bad=(
+            "torch.index_select(x, 1, torch.tensor(3))",
+            "torch.index_select(x, 1, torch.tensor([0.0]))",
+            "torch.index_select(x, 1, torch.tensor(-1))",
+            "torch.index_select(x, 1, torch.tensor([[0]]))",
+        ),
     ),
     Operation(
-        "scatter", "scatter", (Call("torch.scatter(x, 1, index, source)", None, _x(index=COLUMNS, source="values(2, 2, seed=3)")),),
+        "scatter",
+        "scatter",
+        (Call("torch.scatter(x, 1, index, source)", None, _x(index=COLUMNS, source="values(2, 2, seed=3)")),),
         bad=("torch.scatter(x, 1, torch.tensor([[3]]), x)", "torch.scatter(x, 1, index, source.float())"),
     ),
     Operation(
-        "scatter_", "Tensor.scatter_", (Call("x.scatter_(1, index, source)", None, _x(index=COLUMNS, source="values(2, 2, seed=3)")), Call("x.scatter_(1, index, 1)", None, _x(index=COLUMNS))),
+        "scatter_",
+        "Tensor.scatter_",
+        (
+            Call("x.scatter_(1, index, source)", None, _x(index=COLUMNS, source="values(2, 2, seed=3)")),
+            Call("x.scatter_(1, index, 1)", None, _x(index=COLUMNS)),
+        ),
         bad=(
-            "x.scatter_(1, torch.tensor([[3]]), 1.0)", "x.scatter_(1, index, source.float())", "x.scatter_(1, index, torch.ones(1, 2).double())",
+            "x.scatter_(1, torch.tensor([[3]]), 1.0)",
+            "x.scatter_(1, index, source.float())",
+            "x.scatter_(1, index, torch.ones(1, 2).double())",
             "torch.ones(2, 3, requires_grad=True).scatter_(1, index, 1.0)",
         ),
     ),
     Operation(
-        "scatter_add_", "Tensor.scatter_add_", (Call("x.scatter_add_(1, index, source)", None, _x(index=COLUMNS, source="values(2, 2, seed=3)")),),
-        bad=("x.scatter_add_(1, torch.tensor([[3]]), torch.ones(1, 1).double())", "x.scatter_add_(1, index, source.float())", "x.scatter_add_(1, index, 1)"),
+        "scatter_add_",
+        "Tensor.scatter_add_",
+        (Call("x.scatter_add_(1, index, source)", None, _x(index=COLUMNS, source="values(2, 2, seed=3)")),),
+        bad=(
+            "x.scatter_add_(1, torch.tensor([[3]]), torch.ones(1, 1).double())",
+            "x.scatter_add_(1, index, source.float())",
+            "x.scatter_add_(1, index, 1)",
+        ),
     ),
     Operation(
-        "masked_select", "masked_select", (Call("torch.masked_select(x, mask)", "x[mask]", _x(mask=MASK)),),
+        "masked_select",
+        "masked_select",
+        (Call("torch.masked_select(x, mask)", "x[mask]", _x(mask=MASK)),),
         bad=("torch.masked_select(x, mask.int())", "torch.masked_select(x, mask.t())"),
     ),
     Operation(
-        "masked_fill", "Tensor.masked_fill", (Call("x.masked_fill(mask, 1)", "np.where(mask, np.asarray(1, x.dtype), x)", _x(mask=MASK)),),
-        bad=("x.masked_fill(mask.int(), 0)", "x.int().masked_fill(mask, 0.5)", "x.masked_fill(mask, torch.ones(2))", "x.masked_fill(mask.t(), 0)"),
+        "masked_fill",
+        "Tensor.masked_fill",
+        (Call("x.masked_fill(mask, 1)", "np.where(mask, np.asarray(1, x.dtype), x)", _x(mask=MASK)),),
+        bad=(
+            "x.masked_fill(mask.int(), 0)",
+            "x.int().masked_fill(mask, 0.5)",
+            "x.masked_fill(mask, torch.ones(2))",
+            "x.masked_fill(mask.t(), 0)",
+        ),
     ),
     Operation(
-        "where", "where", (Call("torch.where(mask, x, y)", "np.where(mask, x, y)", _x(mask=MASK, y=OTHER)),),
-        bad=("torch.where(mask.int(), x, y)", "torch.where(mask, x, y.int()).dtype", "torch.where(mask.t(), x, y)", "torch.where(mask, x)"),
+        "where",
+        "where",
+        (Call("torch.where(mask, x, y)", "np.where(mask, x, y)", _x(mask=MASK, y=OTHER)),),
+        bad=(
+            "torch.where(mask.int(), x, y)",
+            "torch.where(mask, x, y.int()).dtype",
+            "torch.where(mask.t(), x, y)",
+            "torch.where(mask, x)",
+        ),
     ),
     # ------------------------------------------------------------------------------------ reductions and order
-    Operation("sum", "sum", (Call("torch.sum(x)", "np.sum(x)"), Call("torch.sum(x, 1)", "np.sum(x, 1)")), bad=("torch.sum(x, 2)", "torch.sum(torch.tensor([])).item()")),
-    Operation("mean", "mean", (Call("torch.mean(x)", "np.mean(x)"),), bad=("torch.mean(x.long())", "torch.mean(torch.tensor([])).item()")),
-    Operation("max", "max", (Call("torch.max(x)", "np.max(x)"), Call("torch.max(x, 1)")), bad=("torch.max(torch.tensor([]))", "torch.max(x.cfloat())", "torch.max(x, 2)")),
-    Operation("min", "min", (Call("torch.min(x)", "np.min(x)"), Call("torch.min(x, 1)")), bad=("torch.min(torch.tensor([]))", "torch.min(x.cfloat())", "torch.min(x, 2)")),
-    Operation("amax", "amax", (Call("torch.amax(x)", "np.max(x)"), Call("torch.amax(x, 1)", "np.max(x, 1)")), bad=("torch.amax(torch.ones(0, 3))", "torch.amax(torch.ones(0, 3), 0)", "torch.amax(x.cfloat())")),
-    Operation("argmax", "argmax", (Call("torch.argmax(x)", "np.argmax(x)"),), bad=("torch.argmax(torch.tensor([]))", "torch.argmax(x > 0)")),
+    Operation(
+        "sum",
+        "sum",
+        (Call("torch.sum(x)", "np.sum(x)"), Call("torch.sum(x, 1)", "np.sum(x, 1)")),
+        bad=("torch.sum(x, 2)", "torch.sum(torch.tensor([])).item()"),
+    ),
+    Operation(
+        "mean",
+        "mean",
+        (Call("torch.mean(x)", "np.mean(x)"),),
+        bad=("torch.mean(x.long())", "torch.mean(torch.tensor([])).item()"),
+    ),
+    Operation(
+        "max",
+        "max",
+        (Call("torch.max(x)", "np.max(x)"), Call("torch.max(x, 1)")),
+        bad=("torch.max(torch.tensor([]))", "torch.max(x.cfloat())", "torch.max(x, 2)"),
+    ),
+    Operation(
+        "min",
+        "min",
+        (Call("torch.min(x)", "np.min(x)"), Call("torch.min(x, 1)")),
+        bad=("torch.min(torch.tensor([]))", "torch.min(x.cfloat())", "torch.min(x, 2)"),
+    ),
+    Operation(
+        "amax",
+        "amax",
+        (Call("torch.amax(x)", "np.max(x)"), Call("torch.amax(x, 1)", "np.max(x, 1)")),
+        bad=("torch.amax(torch.ones(0, 3))", "torch.amax(torch.ones(0, 3), 0)", "torch.amax(x.cfloat())"),
+    ),
+    Operation(
+        "argmax",
+        "argmax",
+        (Call("torch.argmax(x)", "np.argmax(x)"),),
+        bad=("torch.argmax(torch.tensor([]))", "torch.argmax(x > 0)"),
+    ),
     Operation("sort", "sort", (Call("torch.sort(x)", "(np.sort(x), np.argsort(x))"),), bad=("torch.sort(x.cfloat())",)),
     Operation("topk", "topk", (Call("torch.topk(x, 2)"),), bad=("torch.topk(x, 4)", "torch.topk(x > 0, 1)")),
     Operation("unique", "unique", (Call("torch.unique(x)", "np.unique(x)"),), bad=("torch.unique(x.cfloat())",)),
     Operation("cumsum", "cumsum", (Call("torch.cumsum(x, 1)", "np.cumsum(x, 1)"),), bad=("torch.cumsum(x)",)),
     # ------------------------------------------------------------------------------------ element by element
-    Operation("clamp", "clamp", (Call("torch.clamp(x, -1, 1)", "np.clip(x, -1, 1)"),), bad=("torch.clamp(x)", "torch.clamp(x, 1, 0).unique().tolist()", "torch.clamp(x.cfloat(), 0)")),
+    Operation(
+        "clamp",
+        "clamp",
+        (Call("torch.clamp(x, -1, 1)", "np.clip(x, -1, 1)"),),
+        bad=("torch.clamp(x)", "torch.clamp(x, 1, 0).unique().tolist()", "torch.clamp(x.cfloat(), 0)"),
+    ),
     Operation("abs", "abs", (Call("torch.abs(x)", "np.abs(x)"),), bad=("torch.abs(x > 0)",)),
-    Operation("round", "round", (Call("torch.round(x)", "np.round(x)"),), bad=("torch.round(torch.tensor([0.5, 1.5, 2.5])).tolist()", "torch.round(x.cfloat())")),
-    Operation("sign", "sign", (Call("torch.sign(x)", "np.sign(x)"),), bad=("torch.sign(x.cfloat())", "torch.sign(torch.tensor(float('nan'))).item()")),
-    Operation("floor", "floor", (Call("torch.floor(x)", "np.floor(x)"),), bad=("torch.floor(x.cfloat())", "torch.floor(x > 0)")),
-    Operation("flip", "flip", (Call("torch.flip(x, (0,))", "np.flip(x, (0,))"),), bad=("torch.flip(x, (0, 0))", "torch.flip(x)")),
+    Operation(
+        "round",
+        "round",
+        (Call("torch.round(x)", "np.round(x)"),),
+        bad=("torch.round(torch.tensor([0.5, 1.5, 2.5])).tolist()", "torch.round(x.cfloat())"),
+    ),
+    Operation(
+        "sign",
+        "sign",
+        (Call("torch.sign(x)", "np.sign(x)"),),
+        bad=("torch.sign(x.cfloat())", "torch.sign(torch.tensor(float('nan'))).item()"),
+    ),
+    Operation(
+        "floor",
+        "floor",
+        (Call("torch.floor(x)", "np.floor(x)"),),
+        bad=("torch.floor(x.cfloat())", "torch.floor(x > 0)"),
+    ),
+    Operation(
+        "flip",
+        "flip",
+        (Call("torch.flip(x, (0,))", "np.flip(x, (0,))"),),
+        bad=("torch.flip(x, (0, 0))", "torch.flip(x)"),
+    ),
     Operation("roll", "roll", (Call("torch.roll(x, 1, 1)", "np.roll(x, 1, 1)"),), bad=("torch.roll(x, (1, 2), 0)",)),
     Operation("add", "add", (Call("torch.add(x, y)", "np.add(x, y)", _x(y=OTHER)),), bad=("x + x.t()",)),
     Operation("mul", "mul", (Call("torch.mul(x, y)", "np.multiply(x, y)", _x(y=OTHER)),), bad=("x * x.t()",)),
     Operation("exp", "exp", (Call("torch.exp(x)", "np.exp(x)"),)),
-    Operation("sqrt", "sqrt", (Call("torch.sqrt(x)", "np.sqrt(x)", {"x": "values(2, 3, low=0.5)"}),), bad=("torch.sqrt(torch.tensor(4)).dtype", "torch.sqrt(torch.tensor(-1.0)).item()")),
-)  # fmt: skip
+    Operation(
+        "sqrt",
+        "sqrt",
+        (Call("torch.sqrt(x)", "np.sqrt(x)", {"x": "values(2, 3, low=0.5)"}),),
+        bad=("torch.sqrt(torch.tensor(4)).dtype", "torch.sqrt(torch.tensor(-1.0)).item()"),
+    ),
+)
 
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _ALL}

@@ -93,7 +93,12 @@ class OpInfoTarget:
 
     def _make(self, dtype: torch.dtype) -> list[Sample]:
         torch.manual_seed(0)
-        found = list(itertools.islice(self.info.sample_inputs("cpu", dtype, requires_grad=False), LOOKED_AT if dtype == self.dtype else LOOKED_AT_ELSEWHERE))
+        found = list(
+            itertools.islice(
+                self.info.sample_inputs("cpu", dtype, requires_grad=False),
+                LOOKED_AT if dtype == self.dtype else LOOKED_AT_ELSEWHERE,
+            )
+        )
         if not found:
             raise ValueError("the database has no sample for this dtype")
         return small_ones([self._sample(given) for given in found])
@@ -131,7 +136,11 @@ def spread(samples: list[Sample], count: int) -> list[Sample]:
     middle = len(samples) // 2
     if count == 1:
         return samples[middle : middle + 1]
-    places = range(len(samples)) if len(samples) <= count else (round(i * (len(samples) - 1) / (count - 1)) for i in range(count))
+    places = (
+        range(len(samples))
+        if len(samples) <= count
+        else (round(i * (len(samples) - 1) / (count - 1)) for i in range(count))
+    )
     return [samples[place] for place in dict.fromkeys((middle, *places))][:count]
 
 
@@ -152,7 +161,9 @@ def merged(answers: list[dict[str, Any]]) -> dict[str, Any]:
             continue
         values = [value for value in values if value not in SILENT] or values
         different = {_without_sizes(value): value for value in reversed(values)}
-        found[fact] = values[0] if len(different) == 1 else "depends: " + " | ".join(sorted(map(str, different.values())))
+        found[fact] = (
+            values[0] if len(different) == 1 else "depends: " + " | ".join(sorted(map(str, different.values())))
+        )
     return found
 
 

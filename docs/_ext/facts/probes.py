@@ -9,14 +9,28 @@ from __future__ import annotations
 
 import re
 import warnings
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from .samples import DTYPES, Sample, copied, dtype_name, run
-from .tree import address, close, data_bytes, holders, is_smooth, ones, plain, said, same_metadata, tensors, tree_map, without_addresses
+from .tree import (
+    address,
+    close,
+    data_bytes,
+    holders,
+    is_smooth,
+    ones,
+    plain,
+    said,
+    same_metadata,
+    tensors,
+    tree_map,
+    without_addresses,
+)
 
 NONE = "none"
 WORKS = "works"
@@ -66,7 +80,9 @@ def _storage(sample: Sample, layout: str) -> str:
     if any(address(owner) is None for owner in owners):
         # The parts of a sparse tensor cannot be asked where they lie; what a second call hands out again is one of them.
         again = run(sample.function, arguments)
-        places |= {address(output) for output in holders(returned)} & {address(output) for output in holders(again)} - {None}
+        places |= {address(output) for output in holders(returned)} & {address(output) for output in holders(again)} - {
+            None
+        }
     kinds = set()
     for output in holders(returned):
         if any(output is owner for owner in owners):
@@ -247,7 +263,11 @@ def _as_function(sample: Sample) -> tuple[Callable[..., tuple], list[Tensor]]:
         # Copies: an operation that writes into its input would change what gradcheck holds.
         swap = {id(old): new.clone() for old, new in zip(inputs, given)}
         swapped = tree_map(lambda tensor: swap.get(id(tensor), tensor.clone()), arguments)
-        return tuple(output for output in tensors(sample.finish(run(sample.checked or sample.function, swapped))) if is_smooth(output))
+        return tuple(
+            output
+            for output in tensors(sample.finish(run(sample.checked or sample.function, swapped)))
+            if is_smooth(output)
+        )
 
     return function, inputs
 
@@ -276,7 +296,9 @@ def _gradcheck(sample: Sample, mode: str) -> str:
         return "no gradient"
     if any(tensor.dtype not in (torch.float64, torch.complex128) for tensor in (*outputs, *inputs)):
         return "not checked: not in double precision"
-    forward_only = dict(check_forward_ad=True, check_backward_ad=False, check_undefined_grad=False, check_batched_grad=False)
+    forward_only = dict(
+        check_forward_ad=True, check_backward_ad=False, check_undefined_grad=False, check_batched_grad=False
+    )
     try:
         if mode == "double":
             torch.autograd.gradgradcheck(function, inputs, **{"fast_mode": True, **sample.options})
@@ -374,7 +396,9 @@ def _is_uninitialised(sample: Sample) -> bool:
     finally:
         torch.use_deterministic_algorithms(switched[0], warn_only=switched[1])
     plain_result = tensors(run(sample.function, copied(sample)))
-    pairs = [(a, b) for a, b in zip(filled, plain_result) if a.layout == b.layout == torch.strided and a.shape == b.shape]
+    pairs = [
+        (a, b) for a, b in zip(filled, plain_result) if a.layout == b.layout == torch.strided and a.shape == b.shape
+    ]
     found = any(bool((_filled(a) & ~_filled(b)).any()) for a, b in pairs)
     for tensor, _ in pairs:
         # Otherwise the next tensor made here may get this memory, and the fill with it.

@@ -16,9 +16,10 @@ file (``USUAL``), so that what is written is what is worth reading. Torch is not
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterable, Mapping
+from typing import Any
 
 # A fact with this value is not written: it is what almost every operation answers.
 USUAL: dict[str, Any] = {
@@ -159,7 +160,9 @@ def save(path: Path, record: Mapping[str, Any]) -> None:
 
 def dumps(record: Mapping[str, Any]) -> str:
     """Return the text of a record: operations sorted, one fact a line."""
-    ordered = {key: dict(sorted(value.items())) if key in ("operations", "views") else value for key, value in record.items()}
+    ordered = {
+        key: dict(sorted(value.items())) if key in ("operations", "views") else value for key, value in record.items()
+    }
     return json.dumps(ordered, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -212,5 +215,7 @@ def compare_views(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change
     """Return what differs between two measurements of the page on views."""
     changes = []
     for call in dict.fromkeys((*old, *new)):
-        changes += [Change("views", call, fact, *pair) for fact, pair in _different(old.get(call, {}), new.get(call, {}))]
+        changes += [
+            Change("views", call, fact, *pair) for fact, pair in _different(old.get(call, {}), new.get(call, {}))
+        ]
     return changes

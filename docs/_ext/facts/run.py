@@ -11,12 +11,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import sys
 import time
 from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from typing import Any, Callable, Iterator
+from typing import Any
 
 from . import processes
 
@@ -75,7 +75,9 @@ def measure(
         return
     context = context or processes.context()
     here, there = context.Pipe()
-    hub = context.Process(target=_hub, args=(there, specs, limits, workers or processes.cores(), opener, preload), name="facts")
+    hub = context.Process(
+        target=_hub, args=(there, specs, limits, workers or processes.cores(), opener, preload), name="facts"
+    )
     hub.start()
     there.close()
     try:
@@ -114,7 +116,9 @@ class _Worker:
     done: int = 0
 
 
-def _hub(parent: Connection, specs: list[Spec], limits: Limits, workers: int, opener: str, preload: tuple[str, ...]) -> None:
+def _hub(
+    parent: Connection, specs: list[Spec], limits: Limits, workers: int, opener: str, preload: tuple[str, ...]
+) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides; it closes its end
     running: dict[Connection, _Worker] = {}
     try:
@@ -258,7 +262,9 @@ def _out_of_memory(value: Any) -> bool:
     """Whether an answer tells that memory ran out; torch says it in a RuntimeError."""
     if isinstance(value, dict):
         return any(map(_out_of_memory, value.values()))
-    return isinstance(value, str) and any(text in value for text in ("MemoryError", "can't allocate memory", "not enough memory", "bad_alloc"))
+    return isinstance(value, str) and any(
+        text in value for text in ("MemoryError", "can't allocate memory", "not enough memory", "bad_alloc")
+    )
 
 
 def _named(text: str) -> Callable[[Spec], Any]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Callable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -89,7 +90,9 @@ def _clone(tensor: Tensor) -> Tensor:
 # -------------------------------------------------------------------------------------------- from text
 
 
-def values(*shape: int, seed: int = 0, low: float = -2.0, high: float = 2.0, dtype: torch.dtype = torch.float64) -> Tensor:
+def values(
+    *shape: int, seed: int = 0, low: float = -2.0, high: float = 2.0, dtype: torch.dtype = torch.float64
+) -> Tensor:
     """Return a tensor of distinct values in a fixed shuffled order, away from zero, from ties and from halves.
 
     Integers count from 1, booleans alternate, complex numbers get a mirrored imaginary part.
@@ -115,7 +118,9 @@ def namespace(dtype: torch.dtype = torch.float64) -> dict[str, Any]:
     return {"torch": torch, "np": np, "Tensor": Tensor, "F": torch.nn.functional, "values": of_dtype, "dtype": dtype}
 
 
-def sample(call: str, inputs: Mapping[str, str], first: tuple[str, ...] = (), dtype: torch.dtype = torch.float64) -> Sample:
+def sample(
+    call: str, inputs: Mapping[str, str], first: tuple[str, ...] = (), dtype: torch.dtype = torch.float64
+) -> Sample:
     """Return the sample that the text ``call`` describes.
 
     ``inputs`` maps each tensor's name to the expression that makes it, in order; later ones may use earlier ones.

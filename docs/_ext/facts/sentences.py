@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from .wording import bytes_, error_of, is_error, write
 
@@ -65,10 +66,18 @@ def gradient(facts: Facts) -> str:
     if value == "no floating point input":
         return "The measured call has no floating point tensor as input, so nothing can be differentiated."
     if is_error(value):
-        told = f"The result has the `grad_fn` `{facts['grad_fn']}`, yet backward raises" if "grad_fn" in facts else "With an input that requires a gradient the call raises"
+        told = (
+            f"The result has the `grad_fn` `{facts['grad_fn']}`, yet backward raises"
+            if "grad_fn" in facts
+            else "With an input that requires a gradient the call raises"
+        )
         return f"{told} `{error_of(value)}`."
     node = facts.get("grad_fn", "")
-    told = "The result is the input itself, with the input's own `grad_fn`." if node == "the input itself" else f"The result's `grad_fn` is `{node}` (the version digit at its end left out)."
+    told = (
+        "The result is the input itself, with the input's own `grad_fn`."
+        if node == "the input itself"
+        else f"The result's `grad_fn` is `{node}` (the version digit at its end left out)."
+    )
     if value == "zero everywhere":
         told += " Backward runs and every element of the gradient is 0."
     if some := facts.get("outputs_with_gradient"):
@@ -119,7 +128,11 @@ def _write(facts: Facts, fact: str) -> str:
         "backward raises": f"{what}: backward raises, since a tensor that it saved has another version than at forward.",
         "refused: elements overlap in memory": f"{what}: the write is refused, since more than one element lies in one place of memory.",
         "refused: one of several views": f"{what}: autograd refuses it, since the call returns several views of one tensor.",
-    }.get(value) or (f"{what}: the write is refused: `{error_of(value)}`." if value.startswith("refused") else f"{what}: `{error_of(value)}`.")
+    }.get(value) or (
+        f"{what}: the write is refused: `{error_of(value)}`."
+        if value.startswith("refused")
+        else f"{what}: `{error_of(value)}`."
+    )
 
 
 def dtypes(facts: Facts) -> str:

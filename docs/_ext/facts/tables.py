@@ -5,43 +5,73 @@ A row carries what a filter asks for in ``data-has``, a column what it sorts by 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from pathlib import Path
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any
 
 from . import differences, everything, record, view_list, wording
-from .record import Entry
 from .differences import Difference
+from .record import Entry
 
 # Given the name of an operation, the address of its page here, or None.
 PageLink = Callable[[str], "str | None"]
+
 
 def _fails(facts: Mapping[str, Any], fact: str) -> bool:
     """Whether something plainly does not work; an answer that depends on the sample is neither yes nor no."""
     return str(facts.get(fact, "works")).startswith(("raises ", "differs ", "other ", "nothing ", "result "))
 
 
-COLUMNS = ("Operation", "Result", "New memory", "Gradient", "Saved", "Second backward", "Write into input", "Write into result", "Dtypes refused", "In place, out=")
+COLUMNS = (
+    "Operation",
+    "Result",
+    "New memory",
+    "Gradient",
+    "Saved",
+    "Second backward",
+    "Write into input",
+    "Write into result",
+    "Dtypes refused",
+    "In place, out=",
+)
 
 # What the table can be filtered by: a few words, and how a row tells.
 FILTERS: dict[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
     "view": ("returns a view", lambda f: "view" in f.get("storage", "")),
     "copy": ("returns a copy", lambda f: f.get("storage") == "copy"),
-    "depends": ("view or copy depends on the layout", lambda f: "storage_permuted" in f and wording.short(f.get("storage", "")) != wording.short(f["storage_permuted"])),
+    "depends": (
+        "view or copy depends on the layout",
+        lambda f: (
+            "storage_permuted" in f and wording.short(f.get("storage", "")) != wording.short(f["storage_permuted"])
+        ),
+    ),
     "gradient": ("has a gradient", lambda f: f.get("gradient") == "yes"),
     "zero": ("gradient is zero everywhere", lambda f: f.get("gradient") == "zero everywhere"),
     "none": ("has no gradient", lambda f: f.get("gradient") in record.NO_GRADIENT),
-    "raises": ("backward raises though it has a grad_fn", lambda f: str(f.get("gradient")).startswith("backward raises")),
+    "raises": (
+        "backward raises though it has a grad_fn",
+        lambda f: str(f.get("gradient")).startswith("backward raises"),
+    ),
     "twice": ("second backward works", lambda f: f.get("second_backward") == "works"),
     "retain": ("second backward needs retain_graph", lambda f: f.get("second_backward") == "needs retain_graph"),
-    "input": ("a write into the input breaks backward", lambda f: str(f.get("write_input")).startswith("backward raises")),
-    "result": ("a write into the result breaks backward", lambda f: str(f.get("write_result")).startswith("backward raises")),
+    "input": (
+        "a write into the input breaks backward",
+        lambda f: str(f.get("write_input")).startswith("backward raises"),
+    ),
+    "result": (
+        "a write into the result breaks backward",
+        lambda f: str(f.get("write_result")).startswith("backward raises"),
+    ),
     "bool": ("refuses bool", lambda f: "bool" in (f.get("dtypes_refused") or ())),
     "integers": ("refuses int64", lambda f: "int64" in (f.get("dtypes_refused") or ())),
     "float16": ("refuses float16", lambda f: "float16" in (f.get("dtypes_refused") or ())),
     "bfloat16": ("refuses bfloat16", lambda f: "bfloat16" in (f.get("dtypes_refused") or ())),
     "complex": ("refuses complex64", lambda f: "complex64" in (f.get("dtypes_refused") or ())),
-    "double": ("has no gradient of the gradient", lambda f: f.get("gradient") == "yes" and _fails(f, "double_backward")),
+    "double": (
+        "has no gradient of the gradient",
+        lambda f: f.get("gradient") == "yes" and _fails(f, "double_backward"),
+    ),
     "forward": ("has no forward mode", lambda f: f.get("gradient") == "yes" and _fails(f, "forward_mode")),
     "vmap": ("does not work under vmap", lambda f: _fails(f, "vmap")),
     "break": ("is not captured by torch.compile", lambda f: _fails(f, "compile")),
@@ -56,10 +86,16 @@ def operations(entries: Mapping[str, Entry], version: str, page_of: PageLink) ->
     rows = []
     for name, entry in sorted(entries.items(), key=lambda item: item[0].strip("_")):
         if "call" not in entry:
-            answers = "; ".join(f"{question}: {_first_line(answer)}" for question, answer in list(entry["effects"].items())[:3])
-            rows.append(f'<tr data-name="{escape(name)}" data-has="">{_name(name, page_of(name))}<td colspan="{len(COLUMNS) - 1}">{escape(answers)}</td></tr>')
+            answers = "; ".join(
+                f"{question}: {_first_line(answer)}" for question, answer in list(entry["effects"].items())[:3]
+            )
+            rows.append(
+                f'<tr data-name="{escape(name)}" data-has="">{_name(name, page_of(name))}<td colspan="{len(COLUMNS) - 1}">{escape(answers)}</td></tr>'
+            )
             continue
-        rows.append(_row(name, record.with_usual(entry["facts"]), page_of(name), f"<code>{escape(entry['call'])}</code>"))
+        rows.append(
+            _row(name, record.with_usual(entry["facts"]), page_of(name), f"<code>{escape(entry['call'])}</code>")
+        )
     return _table(COLUMNS, rows, f"{len(entries)} operations, measured on torch {version}, CPU", "operations")
 
 
@@ -76,7 +112,9 @@ def _name(name: str, address: str | None, call: str = "") -> str:
 
 def _row(name: str, facts: Mapping[str, Any], address: str | None, call: str = "", more: str = "") -> str:
     has = " ".join(key for key, (_, test) in FILTERS.items() if test(facts))
-    twins = ", ".join(word for fact, word in (("in_place", "in place"), ("out", "out=")) if facts.get(fact) == "yes") or "–"
+    twins = (
+        ", ".join(word for fact, word in (("in_place", "in place"), ("out", "out=")) if facts.get(fact) == "yes") or "–"
+    )
     refused = wording.refused(facts)
     cells = (
         (wording.result(facts), None),
@@ -98,7 +136,9 @@ def _cell(text: str, value: int | None) -> str:
     return f"<td{sort}>{escape(text)}</td>"
 
 
-def _table(columns: Iterable[str], rows: list[str], caption: str, identity: str, filters: bool = True, kind: str = "") -> str:
+def _table(
+    columns: Iterable[str], rows: list[str], caption: str, identity: str, filters: bool = True, kind: str = ""
+) -> str:
     head = "".join(f'<th scope="col">{escape(column)}</th>' for column in columns)
     shown = " ".join(rows)
     used = [key for key in FILTERS if f" {key} " in f" {' '.join(_has(row) for row in rows)} "] if filters else []
@@ -123,13 +163,32 @@ def views(facts: Mapping[str, Mapping[str, str]], version: str) -> str:
     keeps = [call for call in view_list.OTHERS if not _shares(facts[call])]
     parts = [
         "<h3>On the official list</h3>",
-        _views_table([(name, call) for call, name in listed.items()], facts, f"The {len(listed)} entries of the official list, torch {version}, CPU", "official", "Listed as"),
+        _views_table(
+            [(name, call) for call, name in listed.items()],
+            facts,
+            f"The {len(listed)} entries of the official list, torch {version}, CPU",
+            "official",
+            "Listed as",
+        ),
         "<h3>Not on the list, and shares memory</h3>",
-        _views_table([("", call) for call in shares], facts, f"{len(shares)} more calls whose result lies in the input's memory", "missing"),
+        _views_table(
+            [("", call) for call in shares],
+            facts,
+            f"{len(shares)} more calls whose result lies in the input's memory",
+            "missing",
+        ),
         "<h3>Looks like a view, and copies</h3>",
-        _views_table([("", call) for call in keeps], facts, f"{len(keeps)} calls whose result has memory of its own", "copies"),
+        _views_table(
+            [("", call) for call in keeps], facts, f"{len(keeps)} calls whose result has memory of its own", "copies"
+        ),
         "<h3>Finer points</h3>",
-        _views_table([(group, call) for group, calls in view_list.FINER.items() for call in calls], facts, "Calls of one name whose answers differ", "finer", "About"),
+        _views_table(
+            [(group, call) for group, calls in view_list.FINER.items() for call in calls],
+            facts,
+            "Calls of one name whose answers differ",
+            "finer",
+            "About",
+        ),
     ]
     return "\n".join(parts)
 
@@ -138,15 +197,22 @@ def _shares(facts: Mapping[str, str]) -> bool:
     return any(word in facts["storage"] for word in ("view", "same object"))
 
 
-def _views_table(pairs: list[tuple[str, str]], facts: Mapping[str, Mapping[str, str]], caption: str, identity: str, first: str = "") -> str:
+def _views_table(
+    pairs: list[tuple[str, str]], facts: Mapping[str, Mapping[str, str]], caption: str, identity: str, first: str = ""
+) -> str:
     columns = [*([first] if first else []), "Call", "Result", "Result for a permuted input", "_is_view()"]
     rows = []
     for name, call in pairs:
         found = facts[call]
         head = f'<th scope="row">{escape(name)}</th>' if first else ""
         cell = "td" if first else 'th scope="row"'
-        answers = "".join(f"<td>{escape(wording.short(found.get(fact, '–')))}</td>" for fact in ("storage", "storage_permuted", "is_view"))
-        rows.append(f'<tr data-name="{escape(f"{name} {call}")}" data-has="">{head}<{cell}><code>{escape(call)}</code></{cell.split()[0]}>{answers}</tr>')
+        answers = "".join(
+            f"<td>{escape(wording.short(found.get(fact, '–')))}</td>"
+            for fact in ("storage", "storage_permuted", "is_view")
+        )
+        rows.append(
+            f'<tr data-name="{escape(f"{name} {call}")}" data-has="">{head}<{cell}><code>{escape(call)}</code></{cell.split()[0]}>{answers}</tr>'
+        )
     return _table(columns, rows, caption, identity, filters=False)
 
 
@@ -155,8 +221,14 @@ def _views_table(pairs: list[tuple[str, str]], facts: Mapping[str, Mapping[str, 
 _KINDS = {
     "behaviour": ("What behaves differently", "Answers that are other answers."),
     "exception": ("Other exception types", "The call still fails, with an exception of another type."),
-    "presence": ("Came and went", "Operations that one of the two versions does not have, or whose samples it does not have."),
-    "samples": ("Measured on other samples", "Torch's own samples for these are not the same in both versions, so a difference may be the sample's."),
+    "presence": (
+        "Came and went",
+        "Operations that one of the two versions does not have, or whose samples it does not have.",
+    ),
+    "samples": (
+        "Measured on other samples",
+        "Torch's own samples for these are not the same in both versions, so a difference may be the sample's.",
+    ),
     "wording": ("Other wording", "The same exception type with another text."),
 }
 
@@ -175,7 +247,14 @@ def versions(records: Path, page_of: PageLink) -> str:
             if not rows:
                 parts.append(f"<p><strong>{title}</strong>: nothing.</p>")
                 continue
-            table = _table(("Operation", "Fact", f"torch {old}", f"torch {new}"), rows, f"{title}: {len(rows)}. {explained}", f"{kind}-{new}", filters=False, kind="facts-differences")
+            table = _table(
+                ("Operation", "Fact", f"torch {old}", f"torch {new}"),
+                rows,
+                f"{title}: {len(rows)}. {explained}",
+                f"{kind}-{new}",
+                filters=False,
+                kind="facts-differences",
+            )
             folded = kind in ("wording", "samples")
             parts.append(f"<details><summary>{title}: {len(rows)}</summary>{table}</details>" if folded else table)
     return "\n".join(parts)
@@ -184,7 +263,13 @@ def versions(records: Path, page_of: PageLink) -> str:
 def _difference_row(difference: Difference, page_of: PageLink) -> str:
     change = difference.change
     call = f"<code>{escape(change.call)}</code>" if change.call else ""
-    fact = "" if not change.fact else f"<code>{escape(change.fact)}</code>" if difference.is_call else escape(wording.label(change.fact))
+    fact = (
+        ""
+        if not change.fact
+        else f"<code>{escape(change.fact)}</code>"
+        if difference.is_call
+        else escape(wording.label(change.fact))
+    )
     cells = "".join(f"<td>{escape(record.as_text(value))}</td>" for value in (change.old, change.new))
     return f'<tr data-name="{escape(change.operation)}" data-has="">{_name(change.operation, page_of(change.operation), call)}<td>{fact}</td>{cells}</tr>'
 

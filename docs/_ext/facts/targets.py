@@ -18,6 +18,7 @@ from .operations import OPERATIONS, Call, Operation
 from .samples import Sample, namespace, sample
 from .tree import said
 
+
 class Target(Protocol):
     """Something to measure."""
 

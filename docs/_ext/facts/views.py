@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-
 from . import probes
 from .samples import copied, run, sample
 from .tree import said, tensors

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 Facts = Mapping[str, Any]
 
@@ -47,7 +48,18 @@ LABELS = {
 }
 
 # Shown only where they are not the plain "works".
-SELDOM = ("double_backward", "forward_mode", "vmap", "compile", "fullgraph", "meta", "fake", "deterministic", "dtypes_backward_refused", "warns")
+SELDOM = (
+    "double_backward",
+    "forward_mode",
+    "vmap",
+    "compile",
+    "fullgraph",
+    "meta",
+    "fake",
+    "deterministic",
+    "dtypes_backward_refused",
+    "warns",
+)
 
 _GROUPS = (
     ("all dtypes", "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128"),
@@ -81,7 +93,9 @@ def dtype_groups(names: Any) -> str:
 
 def is_error(value: Any) -> bool:
     """Return whether the value of a fact tells that something raised, hung or died."""
-    return isinstance(value, str) and value.startswith(("raises ", "backward raises ", "refused: R", "kills ", "ends the ", "does not end", "needs more"))
+    return isinstance(value, str) and value.startswith(
+        ("raises ", "backward raises ", "refused: R", "kills ", "ends the ", "does not end", "needs more")
+    )
 
 
 def error_of(value: str) -> str:
@@ -121,7 +135,9 @@ def memory(facts: Facts) -> str:
 def gradient(facts: Facts) -> str:
     """Return yes, zero everywhere, none, or that backward raises."""
     value = facts.get("gradient", "not measured")
-    return {"no tensor": "none: no tensor returned", "no floating point input": "none: no floating point input"}.get(value, short(value))
+    return {"no tensor": "none: no tensor returned", "no floating point input": "none: no floating point input"}.get(
+        value, short(value)
+    )
 
 
 def gradient_in_full(facts: Facts) -> str:
@@ -131,7 +147,11 @@ def gradient_in_full(facts: Facts) -> str:
         word += f" ({facts['grad_fn']})" if facts["grad_fn"] != "the input itself" else ", the input's own"
     if facts.get("gradient") == "yes":
         checked = facts.get("finite_differences", "not measured")
-        word += ", agrees with finite differences" if checked == "works" else f", finite differences: {short(checked).partition(':')[0]}"
+        word += (
+            ", agrees with finite differences"
+            if checked == "works"
+            else f", finite differences: {short(checked).partition(':')[0]}"
+        )
     return word
 
 
