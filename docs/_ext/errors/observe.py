@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import traceback
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -44,8 +45,13 @@ def observe(tasks: Iterable[dict], timeout: float = 600) -> list:
 
 
 def text_of(error: BaseException) -> str:
-    """Return an exception as the last lines of a traceback show it, without the module of its class."""
+    """Return an exception as ``Type: message``, without the module of its class."""
     return f"{type(error).__name__}: {error}"
+
+
+def printed(error: BaseException) -> str:
+    """Return an exception as the last lines of a traceback, and so a doctest, show it."""
+    return "".join(traceback.format_exception_only(error)).removesuffix("\n")
 
 
 def run_code(code: str) -> str:
@@ -79,18 +85,14 @@ def run_page(path: str) -> list:
                 try:
                     exec(compile(example.source, path, "single"), scope)
                 except Exception as error:
-                    new = text_of(error)
+                    new = printed(error)
                 if example.exc_msg is not None:
                     old = example.exc_msg.rstrip("\n")
                     flags = sum(flag for flag, on in example.options.items() if on)
-                    if doctest.OutputChecker().check_output(example.exc_msg, _lines(new), flags):
+                    if doctest.OutputChecker().check_output(example.exc_msg, new + "\n", flags):
                         new = old
                     found.append([item.line + example.lineno, old, new])
     return found
-
-
-def _lines(text: str) -> str:
-    return text + "\n"
 
 
 def _answer(task: dict):

@@ -79,7 +79,8 @@ def generalise(message: str) -> str:
     """
     text = re.sub(r"torch\.Size\(\[[^\]]*\]\)|\[[0-9, -]*\]|\((?:\d+, )+\d*\)", "<shape>", message)
     text = re.sub(r"\btorch\.\w+Tensor\b|\b(?:Complex)?(?:Float|Double|Half|Long|Int|Short|Char|Byte|Bool|BFloat16)\b", "<dtype>", text)
-    text = re.sub(r"(?<![\w<.])-?\d+(?=x\d)|(?<=x)\d+\b|(?<![\w<.-])-?\d+(?![\w.>])", "<int>", text)
+    text = re.sub(r"(?<![\w<.])-?\d+\.\d+(?![\w.])", "<number>", text)
+    text = re.sub(r"(?<![\w<.])-?\d+(?=x\d)|(?<=x)\d+\b|(?<![\w<.-])-?\d+(?![\w>]|\.\d|-[a-zA-Z])", "<int>", text)
     return text
 
 
