@@ -6,6 +6,7 @@ import re
 import shutil
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 from tiny import make_site, notebook
 
@@ -235,6 +236,37 @@ def test_keyboard_alone_is_enough(visit):
     assert page.evaluate("document.activeElement.textContent") == "one page <b>first</b> & more"
     page.keyboard.press("Enter")
     page.wait_for_url("**/errors/first.html")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", ["index.html", "errors/index.html"])
+def test_box_and_list_are_accessible(chromium, site, path, scheme):
+    context = chromium.new_context(color_scheme=scheme, viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.goto((site / path).as_uri())
+    for text in ("", "the first fault of 3 tensors", "ValueError: second fault, unlike the other", "nothing of the sort"):
+        page.locator("textarea").fill(text)
+        found = Axe().run(page).response["violations"]
+        grave = [f"{fault['id']}: {fault['nodes'][0]['html']}" for fault in found if fault["impact"] in ("serious", "critical")]
+        assert not grave, (text, grave)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    context.close()
+
+
+def test_a_screen_reader_is_told_the_outcome_once(visit):
+    page = visit("index.html")
+    assert page.get_by_label("Paste an error message").get_attribute("aria-describedby") == "paste-message-privacy"
+    status = page.get_by_role("status")
+    assert status.count() == 1
+    page.evaluate("globalThis.changes = 0; new MutationObserver(list => changes += list.length).observe("
+                  "document.querySelector('.paste-message [role=status]'), {childList: true, characterData: true, subtree: true})")
+    box = page.locator("textarea")
+    box.fill("the first fault of 3 tensors")
+    page.wait_for_timeout(50)
+    before = page.evaluate("changes")
+    box.press_sequentially(" and more")
+    page.wait_for_timeout(50)
+    assert before == 1 and page.evaluate("changes") == 1  # the same answer is not read out at every key
 
 
 def test_without_script_the_box_is_hidden_and_every_message_is_listed(chromium, site):

@@ -322,11 +322,13 @@
       const { hits, near } = search(last);
       const shown = hits.length ? hits.slice(0, HITS_SHOWN) : near;
       list.replaceChildren(...shown.map(item));
-      if (!last.trim()) status.textContent = "";
-      else if (hits.length === 1) status.textContent = "This message has a page:";
-      else if (hits.length) status.textContent = "Several messages stand in this text, the last one first:";
-      else if (near.length) status.textContent = "No page knows this message. These come near:";
-      else status.textContent = "No page knows this message.";
+      let said = "No page knows this message.";
+      if (!last.trim()) said = "";
+      else if (hits.length === 1) said = "This message has a page:";
+      else if (hits.length) said = "Several messages stand in this text, the last one first:";
+      else if (near.length) said = "No page knows this message. These come near:";
+      // Set only when it changes: it is read out whenever it is set.
+      if (status.textContent !== said) status.textContent = said;
     };
     input.addEventListener("input", answer);
     box.hidden = false;

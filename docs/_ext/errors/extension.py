@@ -10,6 +10,7 @@ promises and does not link to in its text; a page of the index ends with the ope
 import json
 import re
 from functools import cache
+from html import escape
 from pathlib import Path
 
 from docutils import nodes
@@ -37,9 +38,29 @@ class paste_message(nodes.General, nodes.Element):  # noqa: N801 - docutils name
     """The box; drawn in HTML only."""
 
 
+class error_message(nodes.literal):  # noqa: N801
+    """A message in the list: a literal, so that its quotes stay straight, drawn as one element.
+
+    Sphinx would wrap every word of several hundred messages in an element of its own.
+    """
+
+
 def _visit_html(self, node):
     self.body.append(BOX)
     raise nodes.SkipNode
+
+
+def _visit_message(self, node):
+    self.body.append(f'<code class="error-message">{escape(node.astext())}</code>')
+    raise nodes.SkipNode
+
+
+def _visit_message_elsewhere(self, node):
+    self.visit_literal(node)
+
+
+def _depart_message_elsewhere(self, node):
+    self.depart_literal(node)
 
 
 def _skip(self, node):
@@ -92,8 +113,7 @@ class ErrorList(SphinxDirective):
 
 def _message(message) -> nodes.list_item:
     text = "".join("…" if placeholder else piece for placeholder, piece in split_placeholders(message.text))
-    # Not a literal: that would wrap every word of three hundred messages in an element of its own.
-    paragraph = nodes.paragraph("", "", nodes.inline("", text, classes=["error-message"]))
+    paragraph = nodes.paragraph("", "", error_message("", text))
     if message.until:
         paragraph += nodes.Text(f" (up to torch {message.until})")
     elif message.needs:
@@ -222,6 +242,8 @@ def add_files(app, pagename, templatename, context, doctree):
 
 def setup(app):
     app.add_node(paste_message, html=(_visit_html, None), **dict.fromkeys(("latex", "text", "man", "texinfo"), (_skip, None)))
+    elsewhere = dict.fromkeys(("latex", "text", "man", "texinfo"), (_visit_message_elsewhere, _depart_message_elsewhere))
+    app.add_node(error_message, html=(_visit_message, None), **elsewhere)
     app.add_directive("paste-message", PasteMessage)
     app.add_directive("error-list", ErrorList)
     app.connect("config-inited", write_data, priority=900)
