@@ -106,6 +106,15 @@ def test_each_message_is_raised_on_the_page(stem):
 
 
 @every_page
+def test_a_message_of_the_past_says_since_when(stem):
+    page = page_of(stem)
+    for message in page.messages:
+        if message.until:
+            assert re.fullmatch(r"\d+\.\d+(\.\d+)?", message.until)
+            assert re.search(rf"torch {re.escape(message.until)}\b", page.body), f"the text does not speak of torch {message.until}"
+
+
+@every_page
 def test_title_finds_its_page(stem):
     page = page_of(stem)
     if page.messages and not page.silent:
