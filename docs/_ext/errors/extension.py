@@ -197,7 +197,7 @@ def link_operations(app, doctree, stem):
     if page is None:
         return
     there = [name for name in page.operations if Path(env.srcdir, "operations", f"{name}.md").exists()]
-    names = sorted({*there, *named_on(Path(env.srcdir)).get(stem, ())})
+    names = sorted({*there, *env.errors_named_on.get(stem, ())})
     names = [name for name in names if f"operations/{name}.md" not in page.body]
     if names:
         paragraph = nodes.paragraph("", "Operations that name or explain it: ", classes=["error-named-on"])
@@ -219,7 +219,10 @@ def link_both_ways(app, doctree):
 
 
 def read_again(app, env, added, changed, removed):
-    """Read the index again when an error page comes or goes, and error pages that an operation began or ceased to name."""
+    """Read the index again when an error page comes or goes, and error pages that an operation began or ceased to name.
+
+    Who names whom is found once a build: for each page again it would cost the square of the pages.
+    """
     moved = any(name.startswith("errors/") for name in added | removed)
     before, now = getattr(env, "errors_named_on", {}), named_on(Path(env.srcdir))
     env.errors_named_on = now
