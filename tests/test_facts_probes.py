@@ -193,6 +193,7 @@ def test_gradchecks_agree_disagree_and_say_what_they_cannot_check(probe):
     assert asked(probe, "x.exp()") == {probe: "works"}
     assert asked(probe, "x.detach()") == {probe: "no gradient"}
     assert asked(probe, "x.float()")[probe].startswith("not checked")
+    assert asked(probe, "x.sqrt()")[probe] == "not checked: the result is not finite"
     wrong = Sample(function=WrongGradient.apply, args=(values(2, 3),))
     assert probes.OF_A_SAMPLE[probe](wrong)[probe].startswith("disagrees: GradcheckError: Jacobian")
 

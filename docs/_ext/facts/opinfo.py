@@ -93,12 +93,10 @@ class OpInfoTarget:
 
     def _make(self, dtype: torch.dtype) -> list[Sample]:
         torch.manual_seed(0)
-        found = list(
-            itertools.islice(
-                self.info.sample_inputs("cpu", dtype, requires_grad=False),
-                LOOKED_AT if dtype == self.dtype else LOOKED_AT_ELSEWHERE,
-            )
-        )
+        count = LOOKED_AT if dtype == self.dtype else LOOKED_AT_ELSEWHERE
+        # With requires_grad the database leaves out what has no derivative: infinities, masked rows, padding.
+        smooth = self.info.supports_autograd and (dtype.is_floating_point or dtype.is_complex)
+        found = list(itertools.islice(self.info.sample_inputs("cpu", dtype, requires_grad=smooth), count))
         if not found:
             raise ValueError("the database has no sample for this dtype")
         return small_ones([self._sample(given) for given in found])
@@ -107,6 +105,8 @@ class OpInfoTarget:
         operation = self.info.op
         size = sum(tensor.numel() for tensor in tensors((given.input, given.args, given.kwargs)))
         options: dict[str, Any] = {"fast_mode": True} if self.info.gradcheck_fast_mode or size > FULL_CHECK else {}
+        if any(tensor.layout != torch.strided for tensor in tensors((given.input, given.args, given.kwargs))):
+            options["masked"] = True  # the gradient of a sparse tensor is asked where it has elements
         if self.info.gradcheck_nondet_tol:
             options["nondet_tol"] = self.info.gradcheck_nondet_tol
         return Sample(
@@ -145,7 +145,7 @@ def spread(samples: list[Sample], count: int) -> list[Sample]:
 
 
 # Answers that say nothing beside one that does.
-SILENT = ("empty result", "no tensor", "not checked: not in double precision", "no floating point input")
+SILENT = ("empty result", "no tensor", "not checked: not in double precision", "not checked: the result is not finite", "no floating point input")
 
 
 def merged(answers: list[dict[str, Any]]) -> dict[str, Any]:

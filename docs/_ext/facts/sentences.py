@@ -88,7 +88,8 @@ def gradient(facts: Facts) -> str:
     elif checked.startswith("disagrees"):
         told += f" It does not agree with finite differences: {checked.removeprefix('disagrees: ')}."
     elif checked.startswith("not checked"):
-        told += " It is not held against finite differences, since the call is not in double precision throughout."
+        why = checked.removeprefix("not checked: ").replace("not in", "the call is not throughout in")
+        told += f" It is not held against finite differences: {why}."
     elif is_error(checked):
         told += f" The check against finite differences raises `{error_of(checked)}`."
     return told
