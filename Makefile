@@ -60,5 +60,5 @@ $(VENV)/.ready: requirements.txt docs/_ext/site/python.py
 	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing requirements.txt into $(VENV) (once)"
 	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt \
-		|| { echo "not installed: pip could not get what requirements.txt names (see above); nothing was built" >&2; exit 1; }
+		>$(VENV)/install.log 2>&1 || { echo "not installed: $$(tail -n 1 $(VENV)/install.log) (all of it: $(VENV)/install.log)" >&2; exit 1; }
 	@touch $@
