@@ -3,11 +3,9 @@
 import json
 import random
 import re
-import shutil
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import sync_playwright
 from tiny import make_site, notebook
 
 from _ext.errors.match import last_message
@@ -34,17 +32,9 @@ HOSTILE = [
 
 
 @pytest.fixture(scope="module")
-def chromium():
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=shutil.which("chromium"))
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def searcher(chromium):
+def searcher(browser):
     """A blank page that holds the script and this site's patterns, and no network."""
-    page = chromium.new_page()
+    page = browser.new_page()
     page.route("**/*", lambda route: route.abort())
     page.add_script_tag(content=SCRIPT.read_text("utf-8"))
     templates = [[message.template.as_data() for message in page.messages] for page in index().pages]
@@ -153,9 +143,9 @@ def site(tmp_path_factory):
 
 
 @pytest.fixture
-def visit(chromium, site):
+def visit(browser, site):
     """Open a page of the tiny site; fail on any request to elsewhere, script error or dialog."""
-    context = chromium.new_context()
+    context = browser.new_context()
     faults = []
 
     def open_(path, **options):
@@ -240,8 +230,8 @@ def test_keyboard_alone_is_enough(visit):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", ["index.html", "errors/index.html"])
-def test_box_and_list_are_accessible(chromium, site, path, scheme):
-    context = chromium.new_context(color_scheme=scheme, viewport={"width": 390, "height": 800})
+def test_box_and_list_are_accessible(browser, site, path, scheme):
+    context = browser.new_context(color_scheme=scheme, viewport={"width": 390, "height": 800})
     page = context.new_page()
     page.goto((site / path).as_uri())
     for text in ("", "the first fault of 3 tensors", "ValueError: second fault, unlike the other", "nothing of the sort"):
@@ -269,8 +259,8 @@ def test_a_screen_reader_is_told_the_outcome_once(visit):
     assert before == 1 and page.evaluate("changes") == 1  # the same answer is not read out at every key
 
 
-def test_without_script_the_box_is_hidden_and_every_message_is_listed(chromium, site):
-    context = chromium.new_context(java_script_enabled=False)
+def test_without_script_the_box_is_hidden_and_every_message_is_listed(browser, site):
+    context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto((site / "index.html").as_uri())
     assert not page.locator("textarea").is_visible()

@@ -218,9 +218,10 @@
             const [end, ahead, cleanAhead] = forward(template, folded, at, template.anchor);
             const [start, behind, cleanBehind] = backward(template, folded, at);
             const literal = ahead + behind;
-            if (literal >= ENOUGH || literal * 4 >= template.literal * 3) {
+            const complete = cleanAhead && cleanBehind;
+            if (literal >= ENOUGH || (complete && literal * 4 >= template.literal * 3)) {
               const { page, order } = template;
-              found.push({ page, order, start, end, literal, complete: cleanAhead && cleanBehind });
+              found.push({ page, order, start, end, literal, complete });
             }
           }
         }

@@ -149,8 +149,8 @@ class Matcher:
                     start, behind, clean_behind = _backward(template, folded, at)
                     agreed = ahead + behind
                     complete = clean_ahead and clean_behind
-                    # min(ENOUGH, 3/4 of the template), in whole numbers
-                    if agreed >= ENOUGH or agreed * 4 >= template.literal * 3:
+                    # Of a short template three quarters will do, in whole numbers, if nothing contradicts.
+                    if agreed >= ENOUGH or complete and agreed * 4 >= template.literal * 3:
                         found.append(Hit(page, order, start, stop, agreed, complete))
         return found
 

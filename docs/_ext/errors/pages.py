@@ -86,7 +86,7 @@ class ErrorPage:
 def plain(markdown: str) -> str:
     """Return one line of Markdown as plain text: no code marks, links as their text."""
     text = re.sub(r"\[([^\]]*)\]\([^)\s]*\)", r"\1", markdown)
-    return " ".join(re.sub(r"(?<!`)`+([^`]+)`+(?!`)", r"\1", text).replace("\\", "").split())
+    return " ".join(re.sub(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", r"\2", text).replace("\\", "").split())
 
 
 def read(path: Path, root: Path = ROOT) -> ErrorPage:
