@@ -7,6 +7,7 @@ Nothing but `torch`, `torch.nn`, `torch.nn.functional` and NumPy is in a record'
 
 import contextlib
 import doctest
+import importlib
 import io
 import json
 import os
@@ -15,6 +16,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 PACKAGES = Path(__file__).parents[2]
@@ -30,6 +32,13 @@ def observe(tasks: Iterable[dict], timeout: float = 600) -> list:
     A task that ends its process, or cannot be run to its end, gives ``{"failed": reason}``.
     """
     lines = [json.dumps(task) for task in tasks]
+    shares = max(1, min(os.cpu_count() or 1, len(lines)))
+    with ThreadPoolExecutor(shares) as threads:  # each waits for a process of its own
+        answers = list(threads.map(lambda first: _observe(lines[first::shares], timeout), range(shares)))
+    return [answers[number % shares][number // shares] for number in range(len(lines))]
+
+
+def _observe(lines: list[str], timeout: float) -> list:
     path = os.pathsep.join(filter(None, [str(PACKAGES), os.environ.get("PYTHONPATH")]))
     answers: list = []
     while len(answers) < len(lines):
@@ -122,11 +131,17 @@ def _answer_in_a_fork(task: dict):
 
 def main() -> None:
     """Answer every line of standard input."""
-    import torch  # noqa: F401 - once, for every fork
+    from _ext.sessions.server import late_imports
 
+    tasks = [json.loads(line) for line in sys.stdin]
+    texts = [task["code"] if "code" in task else Path(task["page"]).read_text("utf-8") for task in tasks]
+    with contextlib.suppress(ImportError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for module in ("torch", *late_imports(texts)):  # once, for every fork
+            importlib.import_module(module)
     answer = _answer_in_a_fork if sys.platform == "linux" else _answer
-    for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line))), flush=True)
+    for task in tasks:
+        print(json.dumps(answer(task)), flush=True)
 
 
 if __name__ == "__main__":
