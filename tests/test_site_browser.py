@@ -73,7 +73,7 @@ def test_search_finds_each_page(site, page, address):
     lost = []
     for name in site.pages:
         title = re.search(r"^# (.+)$", (ROOT / f"docs/{name}.md").read_text("utf-8"), re.M)[1]
-        query = " ".join(re.findall(r"\w[\w.]*", re.sub(r"[`*\\]", "", title)))
+        query = " ".join(re.findall(r"\w[\w.]+", re.sub(r"[`*\\]", "", title)))
         found = page.evaluate("(query) => Search._performSearch(...Search._parseQuery(query)).map((result) => result[0])", query)
         if name not in found[-10:] + found[:10]:
             lost.append(f"{name}: {query!r} finds {found[:5]}")
