@@ -13,7 +13,7 @@ if __name__ == "__main__":
     parser.add_argument("--show", action="store_true", help="print what each cell gave")
     options = parser.parse_args()
     show = options.show
-    texts = [Path(name).read_text("utf-8") for name in options.pages]
+    texts = [Path(name).read_text("utf-8-sig") for name in options.pages]
     server.start(texts)
 
     from _ext.sessions import pool, report, source

@@ -83,7 +83,8 @@ def read(text):
     cells = [cell for cell in book.cells if cell.cell_type == "code"]
     ran = [(item, page.results.get(at)) for at, item in enumerate(page.items) if item.kind == source.CELL] if page else []
     if [cell.source for cell in cells] != [item.source for item, result in ran]:
-        log.warning("page not run as it stands: another extension changed its text", location=env.docname, type="sessions")
+        why = "another extension changed its text" if ran else "it does not start with the front matter of a notebook"
+        log.warning("page not run as it stands: %s", why, location=(env.docname, 1), type="sessions")
         return book
     for cell, (item, result) in zip(cells, ran):
         if result is None:
@@ -111,8 +112,10 @@ class SessionDirective(SphinxDirective):
     def result(self):
         """Find what this body gave, or warn that nothing ran it."""
         page = PAGES.get(self.env.docname)
+        shown = self.env.temp_data.setdefault("sessions_shown", set())  # two may have one text, and differ in what they gave
         for index, item in enumerate(page.items if page else []):
-            if item.kind == self.name and item.source == "\n".join(self.content) and item.title == " ".join(self.arguments):
+            if index not in shown and item.kind == self.name and item.source == "\n".join(self.content) and item.title == " ".join(self.arguments):
+                shown.add(index)
                 return page.results.get(index)
         if self.config.sessions_run:
             log.warning("this {%s} was not run", self.name, location=self.get_location(), type="sessions")

@@ -76,9 +76,12 @@ def run_page(connection, items, limits, private):
     `private` are texts that must not be printed: paths of this machine.
     """
     session = Session(limits, private)
+    here = os.getpid()
     for index, item in enumerate(items):
         connection.send(("start", index))
         result = session.run(index, item)
+        if os.getpid() != here:
+            os._exit(0)  # a fork that the page left running: this page has one voice
         connection.send(("result", result))
         for earlier, outputs in session.changed():
             connection.send(("outputs", earlier, outputs))
@@ -109,9 +112,10 @@ class Session:
         self.shell.user_ns["__name__"] = "__main__"
         shells.plain_warnings()
         self.low = {name: tempfile.TemporaryFile() for name in ("stdout", "stderr")}  # what is written below Python
-        for fd, name in ((1, "stdout"), (2, "stderr")):
-            os.dup2(self.low[name].fileno(), fd)
-            setattr(sys, name, shells.Stream(self.outputs, name, fd))
+        self.streams = {name: shells.Stream(self.outputs, name, fd) for fd, name in ((1, "stdout"), (2, "stderr"))}
+        for name, stream in self.streams.items():
+            os.dup2(self.low[name].fileno(), stream.fd)
+            setattr(sys, name, stream)
         self.done = []
         if hasattr(signal, "SIGALRM"):
             signal.signal(signal.SIGALRM, self._out_of_time)
@@ -134,9 +138,7 @@ class Session:
             signal.setitimer(signal.ITIMER_REAL, self.limits.seconds, 1)
         try:
             step(item, result)
-        except OutOfTime as error:
-            result.failures.append(Failure(item.line, str(error)))
-        except shells.TooMuchOutput as error:
+        except (OutOfTime, shells.TooMuchOutput) as error:
             result.failures.append(Failure(item.line, str(error)))
         except BaseException as error:  # noqa: BLE001 - the room's own code failed: say so, with its place
             result.failures.append(Failure(item.line, _one_line(error), traceback.format_exc()))
@@ -162,10 +164,12 @@ class Session:
         ran = self.shell.run_cell(item.source, store_history=True)
         error = ran.error_before_exec or ran.error_in_exec
         expected = "raises-exception" in item.tags and not isinstance(error, SystemExit)
+        code = item.source.lstrip("\n")  # IPython runs a cell without its empty first lines
+        line = item.line + len(item.source) - len(code) - 1 + (_line_in(error, f"<ipython-input-{result.count}-") if error else 1)
         if isinstance(error, (OutOfTime, shells.TooMuchOutput)):
-            result.failures.append(Failure(item.line - 1 + _line_in(error, f"<ipython-input-{result.count}-"), str(error)))
+            result.failures.append(Failure(line, str(error)))
         elif error is not None and not expected:
-            result.failures.append(Failure(item.line - 1 + _line_in(error, f"<ipython-input-{result.count}-"), f"cell failed: {_one_line(error)}"))
+            result.failures.append(Failure(line, f"cell failed: {_one_line(error)}"))
         elif expected and error is None:
             result.failures.append(Failure(item.line, "cell is tagged raises-exception and raised nothing"))
 
@@ -175,14 +179,18 @@ class Session:
         except ValueError as error:
             result.failures.append(Failure(item.line, f"promise cannot be read: {error}"))
             return
+        result.failures += _unkept(item, test.examples)
         test.globs = self.shell.user_ns  # the page's own namespace, not a copy
         if not test.examples:
             result.failures.append(Failure(item.line, "promise holds no example"))
         runner = _Runner(item, result)
+        test.examples = [example for example in test.examples if not example.options.get(doctest.SKIP)]
         underscore = getattr(builtins, "_", None)
         hook, stdout = sys.displayhook, sys.stdout
         try:
             runner.run(test, out=lambda text: None, clear_globs=False)
+        except KeyboardInterrupt as error:  # the one exception that doctest lets through
+            runner.report_unexpected_exception(None, test, runner.example, (type(error), error, error.__traceback__))
         finally:
             sys.displayhook, sys.stdout = hook, stdout
             if underscore is None and hasattr(builtins, "_"):
@@ -222,7 +230,18 @@ class Session:
     def _check(self, item, result):
         """Refuse what would differ on another machine or on another day, and what a page does not announce."""
         texts = []
+        for name, stream in self.streams.items():
+            if getattr(sys, name) is not stream:
+                setattr(sys, name, stream)
+                result.failures.append(Failure(item.line, f"leaves sys.{name} replaced: what follows would print nothing"))
+        if self.outputs.used > self.limits.output:  # told to a thread of the page, or swallowed by the page
+            result.failures.append(Failure(item.line, f"the page has more than {self.limits.output:,} bytes of output"))
         for output in result.outputs:
+            if output["output_type"] == "error" and "raises-exception" not in item.tags:
+                result.failures.append(Failure(item.line, f"cell shows an error: {output['ename']}: {output['evalue']}"))
+            if item.kind == PROMISE and output.get("name") != "stderr":
+                shown = output.get("text") or ", ".join(sorted(output.get("data", ())))
+                result.failures.append(Failure(item.line, f"promise shows what the page does not: {' '.join(shown.split())[:300]}"))
             if output.get("name") == "stderr" and "stderr" not in item.tags:
                 line = output["text"].strip().splitlines()[-1:] or [""]
                 result.failures.append(Failure(item.line, f"wrote to stderr: {line[0]}", output["text"]))
@@ -244,11 +263,12 @@ class _Runner(doctest.DocTestRunner):
     """Keep each failed example as a Failure, with its own line and with what was expected and got."""
 
     def __init__(self, item, result):
-        super().__init__(verbose=False)
+        super().__init__(verbose=False, optionflags=doctest.DONT_ACCEPT_TRUE_FOR_1)
         self.item, self.result = item, result
+        self.example = None  # the one that runs
 
     def report_start(self, out, test, example):
-        pass
+        self.example = example
 
     def report_success(self, out, test, example, got):
         pass
@@ -269,6 +289,23 @@ class _Runner(doctest.DocTestRunner):
         self.result.failures.append(Failure(self.item.line + example.lineno, reason, code + difference))
 
 
+OPTIONS = {doctest.ELLIPSIS, doctest.NORMALIZE_WHITESPACE, doctest.DONT_ACCEPT_BLANKLINE}  # those that leave a promise true
+
+
+def _unkept(item, examples):
+    """Give a Failure for each line of a promise that doctest would pass over, and for each option that weakens it."""
+    names = {flag: name for name, flag in doctest.OPTIONFLAGS_BY_NAME.items()}
+    checked = set()
+    for example in examples:
+        last = example.lineno + example.source.count("\n") + example.want.count("\n")
+        checked.update(range(example.lineno, last))
+        for flag in set(example.options) - OPTIONS:
+            yield Failure(item.line + example.lineno, f"promise does not hold with the doctest option {names[flag]}")
+    for at, line in enumerate(item.source.splitlines()):
+        if at not in checked and line.strip() and not re.match(r"\s*(>>>|\.\.\.)\s*(#|$)", line):
+            yield Failure(item.line + at, f"promise holds a line that is never checked: {line.strip()[:100]}")
+
+
 def _one_line(error):
     """Name an exception in one line, as the reader sees it."""
     text = " ".join(str(error).split())
@@ -278,14 +315,14 @@ def _one_line(error):
 
 def _line_in(error, name):
     """Where in the code whose file name starts with `name` the error came up, from 1; 1 if nowhere."""
-    if isinstance(error, SyntaxError) and error.lineno:
-        return error.lineno
-    line, at = 1, error.__traceback__
+    line, at = None, error.__traceback__
     while at is not None:
         if at.tb_frame.f_code.co_filename.startswith(name):
             line = at.tb_lineno
         at = at.tb_next
-    return line
+    if line is None and isinstance(error, SyntaxError):  # the code itself; if some line ran it, that line is the place
+        line = error.lineno
+    return line or 1
 
 
 def _die_with_the_server():

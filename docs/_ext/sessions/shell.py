@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 import warnings
 
 from IPython.core.displayhook import DisplayHook
@@ -46,9 +47,10 @@ class Outputs:
 
     def stream(self, name, text):
         """Add text to `stdout` or `stderr`; raises TooMuchOutput past the limit."""
+        text = plain(text)
         if not text:
             return
-        self._add(len(text))
+        self._add(len(text.encode()))
         if self.current and self.current[-1].get("name") == name:
             self.current[-1]["text"] += text
         else:
@@ -57,8 +59,8 @@ class Outputs:
     def show(self, kind, data, metadata, display_id=None, **more):
         """Add a display or a value."""
         data = {key: base64.b64encode(value).decode() if isinstance(value, bytes) else value for key, value in data.items()}
+        output = {"output_type": kind, "data": plain(data), "metadata": plain(metadata or {}), **more}
         self._add(sum(len(value) for value in data.values() if isinstance(value, str)))
-        output = {"output_type": kind, "data": data, "metadata": metadata or {}, **more}
         self.current.append(output)
         if display_id:
             self.displays.setdefault(display_id, []).append(output)
@@ -66,7 +68,7 @@ class Outputs:
     def update(self, data, metadata, display_id):
         """Change what was shown under an id, wherever it stands."""
         for output in self.displays.get(display_id, ()):
-            output.update(data=data, metadata=metadata or {})
+            output.update(data=plain(data), metadata=plain(metadata or {}))
             self.updated = True
 
     def clear(self, wait):
@@ -78,7 +80,7 @@ class Outputs:
 
     def error(self, kind, message, lines):
         """Add an exception."""
-        self.current.append({"output_type": "error", "ename": kind, "evalue": message, "traceback": lines})
+        self.current.append(plain({"output_type": "error", "ename": kind, "evalue": message, "traceback": lines}))
 
     def _add(self, size):
         if self._clear_next:
@@ -87,6 +89,16 @@ class Outputs:
         self.used += size
         if self.used > self.limit:
             raise TooMuchOutput(f"the page has more than {self.limit:,} bytes of output")
+
+
+def plain(value):
+    """Give `value` as JSON holds it: no object of a page's own classes leaves its process.
+
+    Raises TypeError or UnicodeEncodeError, in the page's own code, for what a notebook cannot hold.
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    text.encode()
+    return json.loads(text)
 
 
 class Stream(io.TextIOBase):
@@ -104,6 +116,8 @@ class Stream(io.TextIOBase):
         return True
 
     def write(self, text):
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         self.outputs.stream(self.name, text)
         return len(text)
 

@@ -11,8 +11,13 @@ CELL, PROMISE = "code-cell", "doctest"
 PICTURES = ("autograd-graph", "tensor-layout")
 KINDS = (CELL, PROMISE, *PICTURES)
 
-FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<marks>`{3,})(?P<info>[^`]*)$")
+FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<marks>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)$")
 NAME = re.compile(r"\{(?P<name>[\w-]+)\}(?P<argument>.*)")
+
+# What MyST would draw and this reader of lines does not follow.
+UNREAD = re.compile(rf"^(?:[ \t]*>[ \t>]*(?:`{{3,}}|~{{3,}})|[ \t>]*:{{3,}})[ \t]*\{{(?P<name>{'|'.join(KINDS)})\}}", re.I)
+COLONS = re.compile(r"^[ \t]*:{3,}[ \t]*(?P<info>\S.*)?$")
+SPLITS = re.compile("[\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 class PageError(Exception):
@@ -66,29 +71,42 @@ def items_of(text, folder):
 
     Raises PageError for a fence without an end, options that are not YAML, or a file that is not there.
     """
-    lines = text.splitlines()
-    return list(_scan(lines, 0, len(lines), Path(folder))) if is_notebook(text) else []
+    if not is_notebook(text):
+        return []
+    if odd := SPLITS.search(text):
+        # Python's splitlines, and so MyST, ends a line here; editors do not.
+        raise PageError(text.count("\n", 0, odd.start()) + 1, f"holds the character {odd[0]!r}: write it as an escape")
+    lines = text.split("\n")
+    return list(_scan(lines, 0, len(lines), Path(folder)))
 
 
-def _scan(lines, start, stop, folder):
-    at = start
+def _scan(lines, start, stop, folder, inside=False):
+    at, colons = start, 0
     while at < stop:
         opening = FENCE.match(lines[at])
         if not opening:
+            if fence := COLONS.match(lines[at]):
+                colons = max(0, colons + (1 if fence["info"] else -1))
+            if unread := UNREAD.match(lines[at]):
+                raise PageError(at + 1, f"this {{{unread['name']}}} would not run: write it as a fence of backticks, outside quotes")
             at += 1
             continue
-        end = _closing(lines, at, stop, opening["marks"])
+        end = _closing(lines, at, stop, opening)
         directive = NAME.match(opening["info"].strip())
+        if directive and directive["name"] == CELL and (inside or colons or opening["indent"]):
+            raise PageError(at + 1, "this {code-cell} would not run: it starts at the left margin, in no other fence")
         if directive and directive["name"] in KINDS:
             yield _item(lines, at, end, directive, len(opening["indent"]), folder)
         elif directive:  # a directive may hold others, in a fence of fewer marks
-            yield from _scan(lines, at + 1, end, folder)
+            yield from _scan(lines, at + 1, end, folder, inside=True)
         at = end + 1
 
 
-def _closing(lines, at, stop, marks):
+def _closing(lines, at, stop, opening):
+    indent, marks = len(opening["indent"].expandtabs(4)), opening["marks"]
+    closing = re.compile(rf"[ ]{{0,{indent + 3}}}{marks[0]}{{{len(marks)},}}\s*")
     for line in range(at + 1, stop):
-        if re.fullmatch(rf"\s*`{{{len(marks)},}}\s*", lines[line]):
+        if closing.fullmatch(lines[line].expandtabs(4)):
             return line
     raise PageError(at + 1, "this fence has no end")
 

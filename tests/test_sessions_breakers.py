@@ -1,0 +1,134 @@
+"""Odd and hostile pages: no promise passes without being kept, and no page harms the build or another page."""
+
+import pytest
+
+import tiny
+from _ext.sessions import pool, run, source
+from test_sessions_failures import cell, page, promise
+
+
+def run_text(text, folder=".", **limits):
+    """Run a page that is only text; return it with its failures as (line, reason)."""
+    ran = pool.Page("a", "a.md", source.items_of(page(text), folder))
+    pool.run_pages([ran], run.Limits(**limits))
+    return ran, [(failure.line, failure.reason) for path, failure in ran.failures]
+
+
+# Text from line 11 on -> the one failure.
+UNKEPT = {
+    "after a blank line": (promise(">>> 1", "1", "", "2"), (15, "promise holds a line that is never checked: 2")),
+    "before the first example": (promise("2", ">>> 1", "1"), (12, "promise holds a line that is never checked: 2")),
+    "two marks": (promise(">>> 1", "1", "", ">> 2"), (15, "promise holds a line that is never checked: >> 2")),
+    "below a comment": (promise(">>> 1", "1", ">>> # 2", "3"), (15, "promise holds a line that is never checked: 3")),
+    "skipped": (promise(">>> 1", "1", ">>> 1  # doctest: +SKIP", "2"), (14, "promise does not hold with the doctest option SKIP")),
+    "detail ignored": (
+        promise(">>> 1 / 0  # doctest: +IGNORE_EXCEPTION_DETAIL", "Traceback (most recent call last):", "    ...", "ZeroDivisionError: no"),
+        (12, "promise does not hold with the doctest option IGNORE_EXCEPTION_DETAIL"),
+    ),
+    "true for one": (promise(">>> True", "1"), (12, "promise failed")),
+    "empty": ("```{doctest}\n```\n", (12, "promise holds no example")),
+    "second of two with one text": (
+        cell("x = 0") + "\n" + promise(">>> x", "0") + "\n" + cell("x = 1") + "\n" + promise(">>> x", "0"), (25, "promise failed"),
+    ),
+    "tildes": ("~~~{doctest}\n>>> 1\n2\n~~~\n", (12, "promise failed")),
+    "interrupts": (promise(">>> 1", "1", ">>> raise KeyboardInterrupt"), (14, "promise raised KeyboardInterrupt")),
+    "prints below Python": (promise(">>> import os", ">>> os.system('echo low')", "0"), (12, "promise shows what the page does not: low")),
+    "display": (
+        promise(">>> from IPython.display import Image, display", ">>> display(Image(b'x', format='png'))"),
+        (12, "promise shows what the page does not: image/png, text/plain"),
+    ),
+    "repr of a cell": (
+        cell("class R:", "    def __repr__(self): raise ValueError('no')", "R()"), (12, "cell shows an error: ValueError: no"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNKEPT)
+def test_nothing_passes_unchecked(name):
+    text, failure = UNKEPT[name]
+    assert run_text(text)[1] == [failure]
+
+
+def test_weakest_options_that_pages_use_still_hold():
+    text = promise(">>> print('a', '  b')  # doctest: +NORMALIZE_WHITESPACE", "a b", ">>> 'abc'  # doctest: +ELLIPSIS", "'a...'", ">>> # a remark")
+    assert run_text(text)[1] == []
+
+
+@pytest.mark.parametrize(
+    "text, line, reason",
+    [
+        (":::{doctest}\n>>> 1\n2\n:::\n", 11, "this {doctest} would not run"),
+        ("> ```{doctest}\n> >>> 1\n> 2\n> ```\n", 11, "this {doctest} would not run"),
+        (":::{note}\n```{code-cell}\n1\n```\n:::\n", 12, "this {code-cell} would not run"),
+        ("````{note}\n```{code-cell}\n1\n```\n````\n", 12, "this {code-cell} would not run"),
+        ("- a\n\n  ```{code-cell}\n  1\n  ```\n", 13, "this {code-cell} would not run"),
+        ("```{code-cell}\na = 'x\u2028y'\n```\n", 12, "holds the character '\\u2028'"),
+        ("```{code-cell}\na = 1\x0c\n```\n", 12, "holds the character '\\x0c'"),
+    ],
+)
+def test_what_would_not_run_as_it_stands_is_refused(text, line, reason):
+    with pytest.raises(source.PageError) as error:
+        source.items_of(page(text), ".")
+    assert error.value.line == line and error.value.reason.startswith(reason)
+
+
+def test_marks_inside_a_fence_do_not_end_it():
+    text = cell("def f():", '    """', "    ```", '    """', "f()") + "\n~~~text\n```{doctest}\n~~~\n\n:::{note}\na\n:::\n\n" + cell("2")
+    assert [item.source for item in source.items_of(page(text), ".")] == ['def f():\n    """\n    ```\n    """\nf()', "2"]
+
+
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        ("```{code-cell}\n\n\n1 / 0\n```\n", 14),
+        ("```{code-cell}\n:tags: []\n\n\n1 / 0\n```\n", 15),
+        ("```{doctest}\n\n\n>>> 1\n2\n```\n", 14),
+        (cell("a = 1", "b = 2", "eval('1 +')"), 14),
+    ],
+)
+def test_lines_are_the_editors(text, line):
+    assert [at for at, reason in run_text(text)[1]] == [line]
+
+
+# What a page's own objects and tricks may not do: text -> failures.
+HARM = {
+    "text of its own class": (cell("class S(str): pass", "import sys", "_ = sys.stdout.write(S('x'))"), []),
+    "bytes as text": (cell("import sys", "_ = sys.stdout.write(b'x')"), [(13, "cell failed: TypeError: write() argument must be str, not bytes")]),
+    "display of its own object": (
+        cell("class C: pass", "from IPython.display import display", "display({'application/json': C()}, raw=True)"),
+        [(14, "cell failed: TypeError: Object of type C is not JSON serializable")],
+    ),
+    "half a character": (
+        cell("print('\\ud800')"),
+        [(12, "cell failed: UnicodeEncodeError: 'utf-8' codec can't encode character '\\ud800' in position 1: surrogates not allowed")],
+    ),
+    "a thread that prints too much": (
+        cell("import threading", "t = threading.Thread(target=print, args=('x' * 3_000_000,)); t.start(); t.join()"),
+        [(12, "the page has more than 1,000,000 bytes of output")],
+    ),
+    "a stream that stays replaced": (
+        cell("import io, sys", "sys.stdout = io.StringIO()"), [(12, "leaves sys.stdout replaced: what follows would print nothing")],
+    ),
+    "a closed stream": (cell("import sys", "sys.stdout.close()") + "\n" + promise(">>> 1", "2"), [(17, "promise failed")]),
+    "closed descriptors": (cell("import os", "os.close(1); os.close(2)") + "\n" + promise(">>> 1", "2"), [(17, "promise failed")]),
+    "a fork that goes on": (
+        cell("import os, time", "pid = os.fork()", "if pid: time.sleep(1)") + "\n" + promise(">>> pid == 0", "True"), [(18, "promise failed")],
+    ),
+    "names of the room's own": (cell("doctest = item = result = shell = In = Out = _ = 5; print = None") + "\n" + promise(">>> item", "5"), []),
+    "no folder": (cell("import os", "os.rmdir(os.getcwd())") + "\n" + promise(">>> 1", "2"), [(17, "promise failed")]),
+    "a question": (cell("input()"), [(12, "cell failed: EOFError: EOF when reading a line")]),
+}
+
+
+@pytest.mark.parametrize("name", HARM)
+def test_a_hostile_page_fails_alone_and_says_why(name):
+    text, failures = HARM[name]
+    assert run_text(text)[1] == failures
+
+
+def test_two_pictures_of_one_text_are_drawn_each_in_its_place(tmp_path):
+    text = cell("import torch", "x = torch.arange(4.0)") + "\n```{tensor-layout} A\nx\n```\n\n" + cell("x = torch.arange(60.0).view(5, 12)") + "\n```{tensor-layout} A\nx\n```\n"
+    status, printed, site = tiny.make_site(tmp_path, {"a.md": page(text)})
+    assert status == 0, printed
+    first, second = (part.partition("</svg>")[0] for part in (site / "a.html").read_text().split('class="drawing')[1:])
+    assert first != second
