@@ -1,10 +1,17 @@
 """Odd and hostile pages: no promise passes without being kept, and no page harms the build or another page."""
 
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
 import pytest
 
 import tiny
 from _ext.sessions import pool, run, source
-from test_sessions_failures import cell, page, promise
+from test_sessions_failures import _alive, _wait_for, cell, page, promise
 
 
 def run_text(text, folder=".", **limits):
@@ -132,3 +139,28 @@ def test_two_pictures_of_one_text_are_drawn_each_in_its_place(tmp_path):
     assert status == 0, printed
     first, second = (part.partition("</svg>")[0] for part in (site / "a.html").read_text().split('class="drawing')[1:])
     assert first != second
+
+
+@pytest.mark.parametrize(
+    "last, failures",
+    [("1", []), ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", [(12, "its process was killed (SIGSEGV)")]), ("while True: pass", None)],
+)
+def test_a_page_leaves_nothing_on_disk(last, failures, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    found = run_text(cell("import tempfile", "_ = tempfile.mkdtemp(), open('file', 'w')", last), seconds=1)[1]
+    assert found == failures or failures is None and len(found) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+@pytest.mark.parametrize("last", ["1", "time.sleep(100)", "signal.signal(signal.SIGALRM, signal.SIG_IGN); time.sleep(100)"])
+def test_a_child_in_a_session_of_its_own_ends_with_the_page(last, tmp_path):
+    mark = tmp_path / "pid"
+    daemon = f"(setsid sh -c 'echo $$ > {mark}; exec sleep 1000' </dev/null &)"  # its parent is gone at once
+    run_text(cell("import os, signal, time", f"_ = os.system({daemon!r})", f"while not os.path.exists({str(mark)!r}): pass", last), seconds=1)
+    pid = int(_wait_for(mark.read_text))
+    try:
+        assert _wait_for(lambda: not _alive(pid), 2)
+    finally:
+        if _alive(pid):
+            os.kill(pid, signal.SIGKILL)

@@ -1,7 +1,9 @@
 """Run pages side by side, each in a process of its own, in bounded time, and end whatever they leave running."""
 
 import os
+import shutil
 import signal
+import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -34,14 +36,16 @@ class _Running:
 
     def __init__(self, page, limits, private):
         self.page, self.limits = page, limits
+        self.folder = tempfile.mkdtemp(prefix="page-")  # made and removed here: a page may be killed
         self.index, self.ended, self.began = 0, False, time.monotonic()
         context = server.context()
         self.connection, there = context.Pipe(duplex=False)
-        self.process = context.Process(target=run.run_page, args=(there, page.items, limits, private), name=page.name)
+        self.process = context.Process(target=run.run_page, args=(there, page.items, limits, private, self.folder), name=page.name)
         try:
             self.process.start()
         except (OSError, EOFError):
             self.connection.close()
+            shutil.rmtree(self.folder, ignore_errors=True)
             raise
         finally:
             there.close()
@@ -92,6 +96,7 @@ class _Running:
         """End the process and all that it started."""
         if self.ended:
             self.process.join(1)
+        run.end_children(self.process.pid)
         if hasattr(os, "killpg"):
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -100,6 +105,7 @@ class _Running:
             self.process.kill()
         self.process.join()
         self.connection.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def run_pages(pages, limits, jobs=None, private=(), watch=None):

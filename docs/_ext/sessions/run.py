@@ -24,7 +24,7 @@ except ImportError:  # Windows
 
 ADDRESS = re.compile(r"0x[0-9a-fA-F]{8,}")
 STACK = re.compile(r"^(Traceback \(most recent call last\):\n)(?: .*\n)+", re.M)
-PR_SET_PDEATHSIG = 1  # Linux: prctl(2)
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # Linux: prctl(2)
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,13 @@ def prepare():
         import _ext.pictures.layout  # noqa: F401
 
 
-def run_page(connection, items, limits, private):
+def run_page(connection, items, limits, private, folder):
     """Run `items` and send a Result for each; then leave without Python's slow way out.
 
     `private` are texts that must not be printed: paths of this machine.
+    `folder` is the page's own, empty, and removed by who started this process.
     """
-    session = Session(limits, private)
+    session = Session(limits, private, folder)
     here = os.getpid()
     for index, item in enumerate(items):
         connection.send(("start", index))
@@ -87,25 +88,29 @@ def run_page(connection, items, limits, private):
             connection.send(("outputs", earlier, outputs))
         if result.failures and item.kind == CELL:
             break  # what follows builds on this cell
+    end_children(here)
     connection.send(("end",))
     connection.close()
-    session.close()
     os._exit(0)
 
 
 class Session:
     """One page's namespace, shell and captured outputs."""
 
-    def __init__(self, limits, private):
+    def __init__(self, limits, private, folder):
         self.limits = limits
         if hasattr(os, "setsid"):
             os.setsid()  # a group of its own: what the page starts can be ended with it
         _die_with_the_server()
         # In a forked page the default is the fork server; a page's own code expects the platform's.
         multiprocessing.set_start_method(None, force=True)
-        self.folder = tempfile.TemporaryDirectory(prefix="page-")
-        os.chdir(self.folder.name)
-        self.private = [*private, os.path.realpath(self.folder.name)]
+        here, temporary = os.path.join(folder, "page"), os.path.join(folder, "tmp")
+        os.mkdir(here)
+        os.mkdir(temporary)
+        os.chdir(here)
+        # What the page leaves in the folder for temporary files goes with the page.
+        tempfile.tempdir = os.environ["TMPDIR"] = temporary
+        self.private = [*private, os.path.realpath(folder)]
         self.outputs = shells.Outputs(limits.output)
         self.shell = shells.warm()
         self.shell.outputs = self.outputs
@@ -120,12 +125,6 @@ class Session:
         if hasattr(signal, "SIGALRM"):
             signal.signal(signal.SIGALRM, self._out_of_time)
         _bound_memory(limits)
-
-    def close(self):
-        """Leave nothing behind."""
-        with suppress(OSError):
-            os.chdir("/")
-            self.folder.cleanup()
 
     def run(self, index, item):
         """Run one item; its Result holds every failure, none is raised."""
@@ -330,12 +329,22 @@ def _die_with_the_server():
     if sys.platform != "linux":
         return
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)  # what a child leaves running becomes this page's child
     # Each child of a fork server gets a descriptor that keeps the server alive. A page must not hold it.
     with suppress(AttributeError, OSError, TypeError):
         from multiprocessing.forkserver import _forkserver as inherited
 
         os.close(inherited._forkserver_alive_fd)
         inherited._forkserver_alive_fd = inherited._forkserver_address = None
+
+
+def end_children(pid):
+    """End all that the process `pid` started, in whatever group or session it now is (Linux)."""
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            for child in open(f"/proc/{pid}/task/{thread}/children").read().split():
+                end_children(child)
+                os.kill(int(child), signal.SIGKILL)
 
 
 def _bound_memory(limits):
