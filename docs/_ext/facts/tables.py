@@ -297,4 +297,4 @@ def all_of_torch(records: Path, version: str, page_of: PageLink, official: Calla
         address = page_of(name) or (official(entry["path"]) if entry.get("path") else None)
         rows.append(_row(name, facts, address, more=f"<td>{escape('; '.join(others) or '–')}</td>"))
     caption = f"{len(rows)} operations, measured on torch {found['torch']}, CPU, on samples of torch's own tests"
-    return _table((*COLUMNS, "Not plain"), rows, caption, "all")
+    return _table((*COLUMNS, "Not plain"), rows, caption, "all", kind="facts-all")
