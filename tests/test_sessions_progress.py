@@ -56,4 +56,4 @@ def test_a_quiet_build_still_ends_with_what_took_longest_and_where_the_site_is(t
     status, printed, site = tiny.make_site(tmp_path, {"a.md": text})
     lines = printed.splitlines()
     assert status == 0 and len(lines) == 2, printed
-    assert lines[0].startswith("1 pages ran: 1 cells, 0 promises; longest: a ") and lines[1] == "the site is in build/html/index.html"
+    assert lines[0].startswith("1 page ran: 1 cell, 0 promises; longest: a ") and lines[1] == "the site is in build/html/index.html"

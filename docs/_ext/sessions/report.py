@@ -18,7 +18,11 @@ def summary(pages):
     promises = sum(result.promises for page in ran for result in page.results.values())
     slowest = sorted(ran, key=lambda page: -page.seconds)[:3]
     names = ", ".join(f"{page.name} {page.seconds:.1f} s" for page in slowest)
-    return f"{len(ran)} pages ran: {cells} cells, {promises} promises; longest: {names}"
+    return f"{_count(len(ran), 'page')} ran: {_count(cells, 'cell')}, {_count(promises, 'promise')}; longest: {names}"
+
+
+def _count(number, noun):
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def plain(outputs):
