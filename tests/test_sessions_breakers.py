@@ -164,3 +164,54 @@ def test_a_child_in_a_session_of_its_own_ends_with_the_page(last, tmp_path):
     finally:
         if _alive(pid):
             os.kill(pid, signal.SIGKILL)
+
+
+GOOD = page(cell("2 + 2") + "\n" + promise(">>> 3 + 3", "6"))
+
+
+def test_a_page_that_is_removed_leaves_the_site(tmp_path):
+    status, printed, site = tiny.make_site(tmp_path, {"a.md": GOOD, "b.c d é.md": GOOD})
+    assert status == 0 and (site / "b.c d é.html").exists(), printed
+    (tmp_path / "docs/b.c d é.md").unlink()
+    status, printed, site = tiny.make_site(tmp_path, {"a.md": GOOD})
+    assert status == 0 and (site / "a.html").exists(), printed
+    assert not list(site.glob("b.c*"))
+
+
+def test_promises_that_are_not_run_do_not_hold(tmp_path):
+    status, printed, _ = tiny.make_site(tmp_path, {"a.md": GOOD}, builder="doctest", options=("-W", "-q", "-D", "sessions_run=0"))
+    assert (status, printed.strip()) == (2, "not built: no promise was checked: sessions_run is off")
+
+
+def test_an_output_folder_that_is_a_file_is_told_in_one_line(tmp_path):
+    (tmp_path / "build").write_text("mine")
+    status, printed, _ = tiny.make_site(tmp_path, {"a.md": GOOD})
+    assert (status, printed.strip()) == (2, "not built: Not a directory: build/.work/html")
+    assert (tmp_path / "build").read_text() == "mine"
+
+
+def test_a_file_in_the_place_of_the_site_gives_way(tmp_path):
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build/html").write_text("old")
+    for _ in range(2):
+        status, printed, site = tiny.make_site(tmp_path, {"a.md": GOOD})
+        assert status == 0, printed
+    assert (site / "a.html").exists() and sorted(path.name for path in site.parent.iterdir()) == [".work", "html"]
+
+
+def test_both_builders_work_side_by_side(tmp_path):
+    tiny.write_site(tmp_path, {"a.md": GOOD})
+    start = dict(cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tiny.ROOT / "docs")}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    builds = [subprocess.Popen(tiny.command(builder), **start) for builder in ("html", "doctest")]
+    printed = [build.communicate(timeout=100)[0] for build in builds]
+    assert [build.returncode for build in builds] == [0, 0], printed
+    assert (tmp_path / "build/html/a.html").exists() and printed[1].endswith("every promise holds\n")
+
+
+@pytest.mark.parametrize("ending", ["\r\n", "\r"])
+def test_line_endings_and_a_byte_order_mark_change_no_line_number(ending, tmp_path):
+    folder = tiny.write_site(tmp_path, {})
+    text = "\ufeff" + page(promise(">>> 1", "1", ">>> 'é'", "'e'"))
+    (folder / "docs/a.md").write_bytes(text.replace("\n", ending).encode())
+    ran = subprocess.run(tiny.command("doctest"), cwd=folder, env={**os.environ, "PYTHONPATH": str(tiny.ROOT / "docs")}, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 2 and "docs/a.md:14: ERROR: promise failed" in ran.stderr + ran.stdout

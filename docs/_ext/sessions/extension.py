@@ -40,6 +40,8 @@ def run_pages(app, env, docnames):
     """Run each page that Sphinx is about to read; end the build if one is not true."""
     PAGES.clear()
     if not app.config.sessions_run:
+        if app.builder.name == PromiseBuilder.name:
+            raise PagesFailed("no promise was checked: sessions_run is off")
         return
     pages = []
     for name in sorted(docnames):

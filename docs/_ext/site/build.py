@@ -8,7 +8,7 @@ and after a bad one the next build reads every page again.
 import shutil
 import signal
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from _ext.sessions import server
@@ -27,23 +27,38 @@ def main(builder, source, folder, options):
     try:
         work.mkdir(parents=True, exist_ok=True)
         with _alone(work.with_suffix(".lock")):
+            _forget_removed(source, work, doctrees)
             server.start_for(source, doctrees)
             status = _sphinx(["-b", builder, "-d", str(doctrees), *options, source, str(work)])
             if status == 0:
                 print(_finish(builder, work, Path(folder, builder)))
             if status != 0:
-                Path(doctrees, "environment.pickle").unlink(missing_ok=True)
+                _read_all_again(doctrees)
             return status
     except _Busy:
         print(f"another build is at work in {folder}; wait for it to end", file=sys.stderr)
         return 3
     except OSError as error:
-        Path(doctrees, "environment.pickle").unlink(missing_ok=True)
+        _read_all_again(doctrees)
         print(f"not built: {error.strerror}: {error.filename}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted; the site is as it was", file=sys.stderr)
         return 130
+
+
+def _read_all_again(doctrees):
+    with suppress(OSError):  # then there is none
+        Path(doctrees, "environment.pickle").unlink()
+
+
+def _forget_removed(source, work, doctrees):
+    """Remove what an earlier build wrote for pages whose source is gone: Sphinx leaves it."""
+    for tree in doctrees.rglob("*.doctree"):
+        name = str(tree.relative_to(doctrees).with_suffix(""))
+        if not any(Path(source, name + suffix).exists() for suffix in (".md", ".rst", ".ipynb")):
+            for path in (tree, work / f"{name}.html", work / f"{name}.ipynb"):
+                path.unlink(missing_ok=True)
 
 
 def _sphinx(arguments):
@@ -92,16 +107,22 @@ def _publish(work, site):
     """Put a copy of `work` in the place of `site`; a copy that fails leaves `site` as it was."""
     fresh, old = site.with_name(f".{site.name}.new"), site.with_name(f".{site.name}.old")
     for path in (fresh, old):
-        shutil.rmtree(path, ignore_errors=True)
+        _remove(path)
     try:
         shutil.copytree(work, fresh, ignore=shutil.ignore_patterns(".buildinfo*"))
     except (OSError, shutil.Error):
-        shutil.rmtree(fresh, ignore_errors=True)
+        _remove(fresh)
         raise
     if site.exists():
         site.rename(old)
     fresh.rename(site)
-    shutil.rmtree(old, ignore_errors=True)
+    _remove(old)
+
+
+def _remove(path):
+    if path.is_file() or path.is_symlink():
+        path.unlink()
+    shutil.rmtree(path, ignore_errors=True)
 
 
 class _Busy(Exception):
