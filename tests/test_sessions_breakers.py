@@ -44,6 +44,15 @@ UNKEPT = {
         promise(">>> from IPython.display import Image, display", ">>> display(Image(b'x', format='png'))"),
         (12, "promise shows what the page does not: image/png, text/plain"),
     ),
+    "prints before its error": (
+        promise(">>> print('more'); 1 / 0", "Traceback (most recent call last):", "    ...", "ZeroDivisionError: division by zero"),
+        (12, "promise prints more than the error it shows"),
+    ),
+    "examples that do not run": (
+        cell("import doctest", "doctest.DocTestRunner.run = lambda *a, **k: None") + "\n" + promise(">>> 1", "2"),
+        (17, "0 of 1 examples of this promise ran"),
+    ),
+    "exit": (promise(">>> exit()"), (12, "promise raised SystemExit")),
     "repr of a cell": (
         cell("class R:", "    def __repr__(self): raise ValueError('no')", "R()"), (12, "cell shows an error: ValueError: no"),
     ),
@@ -118,6 +127,7 @@ HARM = {
     ),
     "a closed stream": (cell("import sys", "sys.stdout.close()") + "\n" + promise(">>> 1", "2"), [(17, "promise failed")]),
     "closed descriptors": (cell("import os", "os.close(1); os.close(2)") + "\n" + promise(">>> 1", "2"), [(17, "promise failed")]),
+    "every descriptor closed": (cell("import os", "os.closerange(3, 200)"), [(12, "its process ended (exit 1)")]),
     "a fork that goes on": (
         cell("import os, time", "pid = os.fork()", "if pid: time.sleep(1)") + "\n" + promise(">>> pid == 0", "True"), [(18, "promise failed")],
     ),
@@ -131,6 +141,14 @@ HARM = {
 def test_a_hostile_page_fails_alone_and_says_why(name):
     text, failures = HARM[name]
     assert run_text(text)[1] == failures
+
+
+def test_hundreds_of_failures_are_told_in_short():
+    from _ext.sessions import report
+
+    ran, failures = run_text(promise(*(line for at in range(100) for line in (f">>> {at}", "no"))))
+    told = list(report.failure_lines(ran))
+    assert len(failures) == 100 and len(told) == 21 and told[-1] == ("a.md:52", "and 80 more failures from here on")
 
 
 def test_two_pictures_of_one_text_are_drawn_each_in_its_place(tmp_path):

@@ -61,6 +61,7 @@ class _Running:
                 self._take(*self.connection.recv())
         except (EOFError, OSError):
             over = True
+            self.process.join(1)  # for its own exit code, before it is ended
         if not (over or late or self.ended):
             return False
         self.stop()

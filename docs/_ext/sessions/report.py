@@ -4,9 +4,12 @@ import sys
 import textwrap
 
 
-def failure_lines(page):
-    """Give (place, text) for each failure of a page; `text` is a reason and, below it, the detail."""
-    for path, failure in page.failures:
+def failure_lines(page, most=20):
+    """Give (place, text) for the first failures of a page; `text` is a reason and, below it, the detail."""
+    for at, (path, failure) in enumerate(page.failures):
+        if at == most:
+            yield f"{path}:{failure.line}", f"and {len(page.failures) - most} more failures from here on"
+            return
         detail = textwrap.indent(_shorter(failure.detail.rstrip()), "    ")
         yield f"{path}:{failure.line}", failure.reason + (f"\n{detail}" if detail else "")
 

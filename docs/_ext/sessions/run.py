@@ -190,6 +190,9 @@ class Session:
             runner.run(test, out=lambda text: None, clear_globs=False)
         except KeyboardInterrupt as error:  # the one exception that doctest lets through
             runner.report_unexpected_exception(None, test, runner.example, (type(error), error, error.__traceback__))
+        else:
+            if runner.began < len(test.examples) and not result.failures:
+                result.failures.append(Failure(item.line, f"{runner.began} of {len(test.examples)} examples of this promise ran"))
         finally:
             sys.displayhook, sys.stdout = hook, stdout
             if underscore is None and hasattr(builtins, "_"):
@@ -265,12 +268,15 @@ class _Runner(doctest.DocTestRunner):
         super().__init__(verbose=False, optionflags=doctest.DONT_ACCEPT_TRUE_FOR_1)
         self.item, self.result = item, result
         self.example = None  # the one that runs
+        self.began = 0
 
     def report_start(self, out, test, example):
         self.example = example
+        self.began += 1
 
     def report_success(self, out, test, example, got):
-        pass
+        if example.exc_msg is not None and not got.startswith(("Traceback", example.want)):  # doctest does not compare it
+            self._fail(example, "promise prints more than the error it shows", f"Got:\n    {got.partition('Traceback')[0]}")
 
     def report_failure(self, out, test, example, got):
         got = STACK.sub(r"\1    ...\n", got)  # the calls in between are this machine's files

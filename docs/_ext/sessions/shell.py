@@ -168,6 +168,10 @@ class Shell(InteractiveShell):
         self.display_formatter = _Formatter(parent=self)
         self.configurables.append(self.display_formatter)
 
+    def ask_exit(self):
+        """Let `exit()` end the cell as `sys.exit()` does."""
+        raise SystemExit
+
     def _showtraceback(self, etype, evalue, stb):
         self.outputs.error(etype.__name__, str(evalue), stb)
 
