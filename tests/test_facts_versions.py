@@ -84,6 +84,22 @@ def test_the_committed_versions_differ_where_torch_was_changed():
     )
 
 
+def test_several_dtypes_with_one_answer_are_one_row():
+    def refused(operation, dtype, new):
+        change = Change(operation, "", f"dtypes_refused · {dtype}", f"RuntimeError: no {dtype}", f"{new}: no {dtype}")
+        return differences.Difference(change, "exception")
+
+    given = [refused("fft", "bool", "TypeError"), refused("fft", "int8", "TypeError"), refused("fft", "half", "ValueError")]
+    given += [refused("other", "bool", "TypeError"), differences.Difference(Change("fft", "", "vmap", "a", "b"), "behaviour")]
+    facts = [(difference.change.operation, difference.change.fact) for difference in differences.joined(given)]
+    assert facts == [
+        ("fft", "dtypes_refused · bool, int8"),
+        ("fft", "dtypes_refused · half"),
+        ("other", "dtypes_refused · bool"),
+        ("fft", "vmap"),
+    ]
+
+
 def no_page(name):
     return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,24 @@ def kind(change: Change, before: Entry | None = None, after: Entry | None = None
     if _ERROR.search(old) and _ERROR.search(new) and _no_types(old) == _no_types(new):
         return "exception"
     return "behaviour"
+
+
+def joined(differences: list[Difference]) -> list[Difference]:
+    """Return the differences with those of one operation that say the same of several dtypes made one."""
+    groups: dict[tuple, list[Difference]] = {}
+    for difference in differences:
+        change = difference.change
+        fact, _, part = change.fact.partition(" · ")
+        texts = (_types_only(record.as_text(change.old)), _types_only(record.as_text(change.new)))
+        key = (change.operation, change.call, fact, difference.kind, *texts) if part else (len(groups),)
+        groups.setdefault(key, []).append(difference)
+    found = []
+    for group in groups.values():
+        first = group[0].change
+        fact, separator, _ = first.fact.partition(" · ")
+        parts = ", ".join(difference.change.fact.partition(" · ")[2] for difference in group)
+        found.append(replace(group[0], change=replace(first, fact=f"{fact}{separator}{parts}" if separator else fact)))
+    return found
 
 
 def sampled_differently(before: Entry, after: Entry) -> bool:

@@ -240,7 +240,7 @@ def versions(records: Path, page_of: PageLink) -> str:
         return f"<p>There is one record, of torch {escape(', '.join(known))}; changes are shown from the second on.</p>"
     parts = []
     for old, new in zip(known, known[1:]):
-        found = differences.between(records, old, new)
+        found = differences.joined(differences.between(records, old, new))
         parts.append(f"<h3>From torch {escape(old)} to {escape(new)}</h3>")
         for kind, (title, explained) in _KINDS.items():
             rows = [_difference_row(difference, page_of) for difference in found if difference.kind == kind]
