@@ -78,6 +78,8 @@ def run_page(connection, items, limits, private, folder):
     """
     session = Session(limits, private, folder)
     here = os.getpid()
+    if any(item.kind in PICTURES for item in items):
+        prepare()  # in a spawned process; its time is not the picture's
     for index, item in enumerate(items):
         connection.send(("start", index))
         result = session.run(index, item)
@@ -178,10 +180,11 @@ class Session:
         except ValueError as error:
             result.failures.append(Failure(item.line, f"promise cannot be read: {error}"))
             return
-        result.failures += _unkept(item, test.examples)
-        test.globs = self.shell.user_ns  # the page's own namespace, not a copy
         if not test.examples:
             result.failures.append(Failure(item.line, "promise holds no example"))
+            return
+        result.failures += _unkept(item, test.examples)
+        test.globs = self.shell.user_ns  # the page's own namespace, not a copy
         runner = _Runner(item, result)
         test.examples = [example for example in test.examples if not example.options.get(doctest.SKIP)]
         underscore = getattr(builtins, "_", None)
