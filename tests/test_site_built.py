@@ -88,6 +88,23 @@ def test_front_page_leads_to_everything(documents, site):
     assert front.find("textarea"), "no box for an error message"
 
 
+TABLES = {"operations/all", "operations/views", "guides/versions"}  # reached from the list of operations, and from the front page
+
+
+def test_every_page_is_led_to_by_another_that_is_no_list(documents, site):
+    led = set()
+    for path, page in documents.items():
+        name = path.relative_to(site.folder).with_suffix("").as_posix()
+        if name == "search" or (name.endswith("index") and name != "errors/index"):
+            continue  # a list of all pages leads to each, and no reader's question does
+        for tag in page.find("article").find_all("a", href=True):
+            target = Path(unquote(urlsplit(urljoin(path.as_uri(), tag["href"])).path))
+            if target != path and target.suffix == ".html":
+                led.add(target.relative_to(site.folder).with_suffix("").as_posix() if target.is_relative_to(site.folder) else "")
+    alone = [name for section in ("operations", "guides", "programs", "errors") for name in site.of(section) if name not in led | TABLES]
+    assert not alone
+
+
 @pytest.mark.parametrize("section", ["operations", "guides"])
 def test_each_listed_page_says_what_it_is(documents, site, section):
     items = documents[site.folder / section / "index.html"].select("ul.page-list > li")
