@@ -73,9 +73,13 @@ def test_search_finds_each_page(site, page, address):
     lost = []
     for name in site.pages:
         title = re.search(r"^# (.+)$", (ROOT / f"docs/{name}.md").read_text("utf-8"), re.M)[1]
-        query = " ".join(re.findall(r"\w[\w.]+", re.sub(r"[`*\\]", "", title)))
-        found = page.evaluate("(query) => Search._performSearch(...Search._parseQuery(query)).map((result) => result[0])", query)
-        if name not in found[-10:] + found[:10]:
+        words = re.findall(r"\w[\w.]*", re.sub(r"[`*\\]", "", title))
+        # As it stands, and without the single letters, which are in no index.
+        for query in (" ".join(words), " ".join(word for word in words if len(word) > 1)):
+            found = page.evaluate("(query) => Search._performSearch(...Search._parseQuery(query)).map((result) => result[0])", query)
+            if name in found[-10:] + found[:10]:
+                break
+        else:
             lost.append(f"{name}: {query!r} finds {found[:5]}")
     assert not lost
 
@@ -89,7 +93,7 @@ def test_search_box(site, page, address, offline):
     links = page.eval_on_selector_all("#search-results li a", "links => links.map(link => link.href)")
     assert any("operations/repeat_interleave.html" in link for link in links[:3]), links
     page.locator("#search-results li a").first.click()
-    assert page.locator("h1").first.is_visible()
+    page.locator("h1").first.wait_for(state="visible")
 
 
 def promised(text):

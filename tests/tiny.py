@@ -48,7 +48,7 @@ def make_site(folder, pages, conf="", builder="html", options=("-W", "-q"), envi
     """
     start = dict(
         cwd=write_site(folder, pages, conf),
-        env={**os.environ, "PYTHONPATH": str(ROOT / "docs"), "PYTHONUTF8": "1", **(environment or {})},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "docs"), "PYTHONUTF8": "1", "NO_COLOR": "1", **(environment or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
