@@ -4,6 +4,7 @@ from _ext.sessions import server
 
 
 def setup(app):
-    if str(app.config.overrides.get("sessions_run", True)).lower() not in {"0", "false"}:
+    app.add_config_value("sessions_run", True, "env", types=(bool,))  # False: read and draw, run nothing
+    if app.config.sessions_run:
         server.start_for(app.srcdir, app.doctreedir)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -178,7 +178,7 @@ def _app():
 
 def setup(app):
     _APP.append(app)
-    app.add_config_value("sessions_run", True, "env", types=(bool,))  # False: read and draw, run nothing
+    app.setup_extension("_ext.sessions.early")
     app.add_config_value("sessions_timeout", 60, "", types=(int, float))
     app.add_config_value("sessions_jobs", 0, "", types=(int,))
     app.add_config_value("sessions_log", False, "", types=(bool,))
