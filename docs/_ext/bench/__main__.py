@@ -15,7 +15,9 @@ from pathlib import Path
 
 from _ext.sessions import server
 
-SPHINX = [sys.executable, "-m", "sphinx", "-q", "-c", ".", "-j", "2", "docs", "build"]
+OPTIONS = ["-q", "-c", ".", "-j", "2"]
+BUILD = [sys.executable, "-m", "_ext.site", "html", "docs", "build", *OPTIONS]  # what `make html` runs
+STOCK = [sys.executable, "-m", "sphinx", *OPTIONS, "docs", "build"]
 
 
 def main():
@@ -50,11 +52,11 @@ def main():
             for round_ in range(options.rounds):
                 for mode, site in (("nothing run", off), ("cold", ours)):
                     shutil.rmtree(site / "build", ignore_errors=True)
-                    note(size, mode, _good(timed(SPHINX, site, environment)))
+                    note(size, mode, _good(timed(BUILD, site, environment)))
                 for mode, site in (("nothing run, edit", off), ("edit", ours)):
                     _edit(site, round_)
-                    note(size, mode, _good(timed(SPHINX, site, environment)))
-                note(size, "unchanged", _good(timed(SPHINX, ours, environment)))
+                    note(size, mode, _good(timed(BUILD, site, environment)))
+                note(size, "unchanged", _good(timed(BUILD, ours, environment)))
                 code = _good(timed([sys.executable, "-m", "_ext.bench.warmcode", str(ours)], ours, {**environment, **server.ENVIRONMENT}))
                 told = json.loads(code.printed.splitlines()[-1])
                 for mode in ("import", "code"):
@@ -63,13 +65,13 @@ def main():
                 if size <= options.stock_to and round_ < options.stock_rounds:
                     for mode in ("force", "cache"):
                         stock = sites.make(Path(folder, f"{mode}{size}"), pages, size, sites.STOCK, f'nb_execution_mode = "{mode}"')
-                        figures = timed(SPHINX, stock, environment)
+                        figures = timed(STOCK, stock, environment)
                         if figures.status == 0:
                             note(size, f"MyST-NB {mode}", figures)
                         else:
                             print(f"{size:5} pages  MyST-NB {mode}: aborted: {figures.printed.strip().splitlines()[-1][:100]}", flush=True)
             shutil.rmtree(ours / "build", ignore_errors=True)
-            note(size, "memory", _good(timed(SPHINX, ours, environment, memory=True)))
+            note(size, "memory", _good(timed(BUILD, ours, environment, memory=True)))
             for path in Path(folder).iterdir():
                 shutil.rmtree(path, ignore_errors=True)
     report.write(Path(options.out), results, {

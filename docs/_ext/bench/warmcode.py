@@ -13,11 +13,9 @@ if __name__ == "__main__":
     import torch  # noqa: F401
 
     imported = time.perf_counter() - began
-    from _ext.sessions import server, source
+    from _ext.sessions import source
 
     texts = [path.read_text("utf-8") for path in sorted(Path(sys.argv[1], "docs").rglob("page_*.md"))]
-    for module in server.late_imports(texts):
-        __import__(module)
     warnings.simplefilter("ignore")
     pages = [[compile(item.source, "cell", "exec") for item in source.items_of(text, ".")] for text in texts]
     began = time.perf_counter()

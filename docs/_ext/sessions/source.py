@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from myst_parser.parsers.directives import parse_directive_text
 
 CELL, PROMISE = "code-cell", "doctest"
 PICTURES = ("autograd-graph", "tensor-layout")
@@ -113,6 +112,9 @@ def _closing(lines, at, stop, opening):
 
 def _item(lines, at, end, directive, indent, folder):
     body = [line[indent:] if not line[:indent].strip() else line for line in lines[at + 1 : end]]
+    # Here, not above: a page's process takes the kinds of items from this module and never reads a page.
+    from myst_parser.parsers.directives import parse_directive_text
+
     parsed = parse_directive_text(_AnyDirective, "", "\n".join(body), validate_options=False)
     if parsed.warnings:
         raise PageError(at + 1, f"options cannot be read: {parsed.warnings[0].msg}")

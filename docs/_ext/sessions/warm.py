@@ -6,5 +6,4 @@ from _ext.sessions import run, shell
 
 run.prepare()
 shell.warm()
-gc.collect()
 gc.freeze()  # a page's garbage collections pass over what it did not make
