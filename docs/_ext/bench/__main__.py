@@ -17,6 +17,7 @@ from _ext.sessions import server
 
 OPTIONS = ["-q", "-c", ".", "-j", "2"]
 BUILD = [sys.executable, "-m", "_ext.site", "html", "docs", "build", *OPTIONS]  # what `make html` runs
+NOTHING = [*BUILD, "-D", "sessions_run=0"]
 STOCK = [sys.executable, "-m", "sphinx", *OPTIONS, "docs", "build"]
 
 
@@ -48,14 +49,14 @@ def main():
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         for size in options.sizes:
             ours = sites.make(Path(folder, f"ours{size}"), pages, size, sites.OURS, sites.READER)
-            off = sites.make(Path(folder, f"off{size}"), pages, size, sites.OURS, sites.READER + "\nsessions_run = False")
+            off = sites.make(Path(folder, f"off{size}"), pages, size, sites.OURS, sites.READER)
             for round_ in range(options.rounds):
-                for mode, site in (("nothing run", off), ("cold", ours)):
+                for mode, site, command in (("nothing run", off, NOTHING), ("cold", ours, BUILD)):
                     shutil.rmtree(site / "build", ignore_errors=True)
-                    note(size, mode, _good(timed(BUILD, site, environment)))
-                for mode, site in (("nothing run, edit", off), ("edit", ours)):
+                    note(size, mode, _good(timed(command, site, environment)))
+                for mode, site, command in (("nothing run, edit", off, NOTHING), ("edit", ours, BUILD)):
                     _edit(site, round_)
-                    note(size, mode, _good(timed(BUILD, site, environment)))
+                    note(size, mode, _good(timed(command, site, environment)))
                 note(size, "unchanged", _good(timed(BUILD, ours, environment)))
                 code = _good(timed([sys.executable, "-m", "_ext.bench.warmcode", str(ours)], ours, {**environment, **server.ENVIRONMENT}))
                 told = json.loads(code.printed.splitlines()[-1])

@@ -28,18 +28,21 @@ _started = []
 # Imported by a first cell or by a first tensor's repr; one that a torch does not have is passed over.
 FIRST = ["torch", "numpy", "IPython.core.logger", "torch._subclasses.schema_check_mode"]
 
+FENCES = re.compile(r"^ *[`~]{3,}\{(?:code-cell|doctest|autograd-graph)\}.*?^ *[`~]{3,}\s*$", re.M | re.S)
+
 # Slow imports that torch puts off until a first call: word on a page -> module.
 LATE = {
     "gradcheck|gradgradcheck|assert_close|sparse_csr|to_sparse": "torch.testing",
     "gradcheck|gradgradcheck": "sympy",
-    r"optim\b|torch\.compile|torch\.func|jacrev|jacfwd|torch\.export": "torch._dynamo",
+    r"\boptim\.[A-Z]|torch\.compile|torch\.func|jacrev|jacfwd|torch\.export": "torch._dynamo",
     "pyplot": "matplotlib.pyplot",
 }
 
 
 def late_imports(texts):
     """Name the slow modules that these page texts will import: worth doing once, before the forks."""
-    return [module for words, module in LATE.items() if any(re.search(words, text) for text in texts)]
+    code = ["\n".join(FENCES.findall(text)) if text.startswith("---") else text for text in texts]  # a page, or a program
+    return [module for words, module in LATE.items() if any(re.search(words, text) for text in code)]
 
 
 def start(texts=()):

@@ -28,7 +28,8 @@ def main(builder, source, folder, options):
         work.mkdir(parents=True, exist_ok=True)
         with _alone(work.with_suffix(".lock")):
             _forget_removed(source, work, doctrees)
-            server.start_for(source, doctrees)
+            if "sessions_run=0" not in options:
+                server.start_for(source, doctrees)
             status = _sphinx(["-b", builder, "-d", str(doctrees), *options, source, str(work)])
             if status == 0:
                 print(_finish(builder, work, Path(folder, builder)))
