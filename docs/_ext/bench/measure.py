@@ -25,8 +25,12 @@ class Figures:
     printed: str = ""
 
 
+_alone = []  # not empty: every child of this process belongs to a measurement
+
+
 def adopt_orphans():
-    """Make the CPU time of processes that outlive their parents count here."""
+    """Make the CPU time of processes that outlive their parents count here; for a process that only measures."""
+    _alone.append(True)
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -49,9 +53,9 @@ def timed(command, folder, environment, memory=False):
 
 
 def _reap():
-    """Wait for every process that was left to this one."""
+    """Wait for every process that was left to this one, where it has no other children."""
     with suppress(ChildProcessError):
-        while True:
+        while _alone:
             os.waitpid(-1, 0)
 
 
