@@ -15,10 +15,10 @@ from pathlib import Path
 
 from _ext.sessions import server
 
-OPTIONS = ["-q", "-c", ".", "-j", "2"]
-BUILD = [sys.executable, "-m", "_ext.site", "html", "docs", "build", *OPTIONS]  # what `make html` runs
+OPTIONS = ["-q", "-c", "."]
+BUILD = [sys.executable, "-m", "_ext.site", "html", "docs", "build", *OPTIONS, "-j", "auto"]  # what `make html` runs
 NOTHING = [*BUILD, "-D", "sessions_run=0"]
-STOCK = [sys.executable, "-m", "sphinx", *OPTIONS, "docs", "build"]
+STOCK = [sys.executable, "-m", "sphinx", *OPTIONS, "-j", "2", "docs", "build"]
 
 
 def main():

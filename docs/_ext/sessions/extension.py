@@ -9,6 +9,8 @@ from pathlib import Path
 import nbformat
 from docutils import nodes
 from docutils.parsers.rst import directives
+from ipython_pygments_lexers import IPython3Lexer
+from myst_nb.core.lexers import AnsiColorLexer
 from myst_nb.core.read import read_myst_markdown_notebook
 from sphinx.builders.dummy import DummyBuilder
 from sphinx.errors import SphinxError
@@ -183,6 +185,8 @@ def setup(app):
     app.add_config_value("sessions_jobs", 0, "", types=(int,))
     app.add_config_value("sessions_log", False, "", types=(bool,))
     app.add_builder(PromiseBuilder)
+    for name, lexer in (("ipython3", IPython3Lexer), ("myst-ansi", AnsiColorLexer)):
+        app.add_lexer(name, lexer)  # else Pygments looks through all installed packages at each block
     app.add_directive(source.PROMISE, Promise)
     for name in source.PICTURES:
         app.add_directive(name, Drawing)

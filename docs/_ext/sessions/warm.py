@@ -7,3 +7,4 @@ from _ext.sessions import run, shell
 run.prepare()
 shell.warm()
 gc.freeze()  # a page's garbage collections pass over what it did not make
+gc.enable()  # _ext.sessions.importing turned it off

@@ -5,6 +5,7 @@ So it works in BUILDDIR/.work; a good build is copied and takes the site's place
 and after a bad one the next build reads every page again.
 """
 
+import os
 import shutil
 import signal
 import sys
@@ -19,6 +20,10 @@ except ImportError:  # Windows
     fcntl = None
 
 
+# One more than there are cores: of Sphinx's jobs, one hands out the pages that the others write.
+JOBS = str((os.cpu_count() or 1) + 1)
+
+
 def main(builder, source, folder, options):
     """Build; return the exit status: 0 good, 1 warnings, 2 an error, 3 another build runs here."""
     work = Path(folder, ".work", builder)
@@ -30,6 +35,7 @@ def main(builder, source, folder, options):
             _forget_removed(source, work, doctrees)
             if "sessions_run=0" not in options:
                 server.start_for(source, doctrees)
+            options = [JOBS if option == "auto" else option for option in options]
             status = _sphinx(["-b", builder, "-d", str(doctrees), *options, source, str(work)])
             if status == 0:
                 print(_finish(builder, work, Path(folder, builder)))
