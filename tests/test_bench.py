@@ -43,7 +43,7 @@ def test_a_page_keeps_its_cells_and_loses_what_only_this_site_draws():
 
 
 def test_a_site_has_as_many_pages_as_asked_and_builds(tmp_path):
-    site = sites.make(tmp_path / "site", [("one", sites.plain(TEXT), 0.1)], 4, sites.OURS, sites.READER)
+    site = sites.make(tmp_path / "site", [("one", sites.plain(TEXT))], 4, sites.OURS, sites.READER)
     assert len(list(site.rglob("page_*.md"))) == 4
     environment = {**os.environ, "PYTHONPATH": str(tiny.ROOT / "docs")}
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "-c", ".", "docs", "build"]
@@ -70,15 +70,17 @@ def test_the_table_holds_medians_and_ratios(tmp_path):
 
     modes = {
         "nothing run": times(1, 3, 2), "cold": times(4, 5, 3), "edit": times(1.5), "nothing run, edit": times(1), "unchanged": times(1),
-        "import torch": times(1.5), "all code, warm": times(0.5), "MyST-NB force": times(40),
+        "import torch": times(1.5), "all code, warm": times(0.5), "MyST-NB force": times(40), "MyST-NB off": times(6),
         "memory": [measure.Figures(1, 1, 0, memory=500, largest=300)],
     }
     about = dict.fromkeys(["command", "date", "cores", "python", "torch", "sphinx", "myst-nb", "rounds", "kinds of pages"], "-")
-    report.write(tmp_path, {20: modes}, about)
+    report.write(tmp_path, {20: modes}, {"operations": 40, "cold": 7.96, "warm": 0.2}, about)
     text = (tmp_path / "builds.md").read_text()
     assert "| **this build, cold** | 4.00 (3.00–5.00) |" in text
     found = report.ratios({20: modes})
-    assert found["cold, of nothing run + all code + one import"][20] == 4 / (2 + 0.5 + 1.5)
+    assert found["cold, of (nothing run + all code + one import)"][20] == 4 / (2 + 0.5 + 1.5)
+    assert found["cold, of (nothing run as they come + all code + one import)"][20] == 4 / (6 + 0.5 + 1.5)
+    assert "facts of 40 operations and of the page on views: 8.0 s of CPU time" in text
     assert found["times faster than MyST-NB's fastest"][20] == 10
     assert found["edit, of an edit with nothing run"][20] == 1.5
     assert json.loads((tmp_path / "builds.json").read_text())["results"]["20"]["cold"][0]["wall"] == 4

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from _ext.pictures import draw_graph
+from _ext.pictures.graph import draw_graph
 from _ext.pictures.graph import MOST_STEPS, describe
 from _ext.pictures.picture import PAGE_WIDTH
 from _ext.pictures.record import record
@@ -413,7 +413,7 @@ def test_fits_a_phone(code):
 
 
 def test_is_the_same_in_every_build():
-    program = "import sys\nfrom _ext.pictures import draw_graph\nsys.stdout.write(draw_graph(sys.argv[1]).svg)"
+    program = "import sys\nfrom _ext.pictures.graph import draw_graph\nsys.stdout.write(draw_graph(sys.argv[1]).svg)"
     docs = str(Path(__file__).parent.parent / "docs")
     for seed in ("1", "2"):
         environment = os.environ | {"PYTHONPATH": docs, "PYTHONHASHSEED": seed}

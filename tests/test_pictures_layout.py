@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 import torch
-from _ext.pictures import draw_layout
+from _ext.pictures.layout import draw_layout
 from _ext.pictures.memory import blocks, elided, read, strip
 from _ext.pictures.picture import PAGE_WIDTH
 

@@ -63,8 +63,8 @@ def main():
                 for mode in ("import", "code"):
                     code.wall = code.cpu = told[mode]
                     note(size, {"import": "import torch", "code": "all code, warm"}[mode], code)
-                if size <= options.stock_to and round_ < options.stock_rounds:
-                    for mode in ("force", "cache"):
+                for mode in ("off", "force", "cache") if round_ < options.stock_rounds else ():
+                    if mode == "off" or size <= options.stock_to:
                         stock = sites.make(Path(folder, f"{mode}{size}"), pages, size, sites.STOCK, f'nb_execution_mode = "{mode}"')
                         figures = timed(STOCK, stock, environment)
                         if figures.status == 0:
@@ -75,13 +75,25 @@ def main():
             note(size, "memory", _good(timed(BUILD, ours, environment, memory=True)))
             for path in Path(folder).iterdir():
                 shutil.rmtree(path, ignore_errors=True)
-    report.write(Path(options.out), results, {
+    facts = _facts(environment)
+    report.write(Path(options.out), results, facts, {
         "command": "make bench" + (f' O="{" ".join(sys.argv[1:])}"' if sys.argv[1:] else ""),
         "date": date.today().isoformat(), "cores": os.cpu_count(), "python": platform.python_version(),
         "torch": version("torch").partition("+")[0], "sphinx": version("sphinx"), "myst-nb": version("myst-nb"),
         "rounds": options.rounds, "kinds of pages": len(pages),
     })
     print(f"\nwritten to {options.out}: builds.json, builds.md, builds.svg")
+
+
+def _facts(environment):
+    """Measure the facts of all pages twice: with an empty cache, and with what the first time left there."""
+    from _ext.bench.measure import timed
+
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        runs = [_good(timed([sys.executable, "-m", "_ext.bench.factcost", folder], ".", environment)) for _ in range(2)]
+    told = json.loads(runs[0].printed.splitlines()[-1])
+    print(f"facts of {told['operations']} operations: {runs[0].cpu:.1f} s CPU with an empty cache, {runs[1].cpu:.2f} s with a full one")
+    return {"operations": told["operations"], "cold": runs[0].cpu, "warm": runs[1].cpu}
 
 
 def _good(figures):

@@ -5,6 +5,7 @@ import statistics
 from dataclasses import asdict
 
 ROWS = [  # a row of the table: mode -> how a reader knows it
+    ("MyST-NB off", "nothing run, MyST-NB and Furo as they come"),
     ("nothing run", "nothing run, the site only drawn"),
     ("all code, warm", "all code once, in one warm process"),
     ("cold", "**this build, cold**"),
@@ -21,12 +22,12 @@ def median(figures, what="wall"):
     return statistics.median(getattr(one, what) for one in figures)
 
 
-def write(folder, results, about):
-    """Write builds.json, builds.md and builds.svg; `results` is size -> mode -> list of Figures."""
+def write(folder, results, facts, about):
+    """Write builds.json, builds.md and builds.svg; `results` is size -> mode -> list of Figures, `facts` CPU seconds by name."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = {size: {mode: [_without_text(one) for one in figures] for mode, figures in modes.items()} for size, modes in results.items()}
-    (folder / "builds.json").write_text(json.dumps({"about": about, "results": kept}, indent=1) + "\n")
-    (folder / "builds.md").write_text("\n".join([*_table(results), "", *_ratios(results), "", *_about(about), ""]))
+    (folder / "builds.json").write_text(json.dumps({"about": about, "facts": facts, "results": kept}, indent=1) + "\n")
+    (folder / "builds.md").write_text("\n".join([*_table(results), "", *_ratios(results), "", *_about(facts, about), ""]))
     _plot(folder / "builds.svg", results)
 
 
@@ -54,9 +55,13 @@ def ratios(results):
     """Compare, size by size: a dictionary of name -> {size: value}."""
     found = {}
     for size, modes in results.items():
-        least = median(modes["nothing run"]) + median(modes["all code, warm"]) + median(modes["import torch"])
         cells = median(modes["all code, warm"])
-        found.setdefault("cold, of nothing run + all code + one import", {})[size] = median(modes["cold"]) / least
+        code = cells + median(modes["import torch"])
+        if "MyST-NB off" in modes:
+            found.setdefault("cold, of (nothing run as they come + all code + one import)", {})[size] = median(modes["cold"]) / (
+                median(modes["MyST-NB off"]) + code
+            )
+        found.setdefault("cold, of (nothing run + all code + one import)", {})[size] = median(modes["cold"]) / (median(modes["nothing run"]) + code)
         beyond = median(modes["cold"], "cpu") - median(modes["nothing run"], "cpu") - median(modes["import torch"]) - cells
         found.setdefault("CPU milliseconds a page beyond its cells", {})[size] = 1000 * beyond / size
         found.setdefault("edit, of an edit with nothing run", {})[size] = median(modes["edit"]) / median(modes["nothing run, edit"])
@@ -77,7 +82,9 @@ def _ratios(results):
         yield f"| {name} | " + " | ".join(f"{values[size]:.{digits}f}" if size in values else "–" for size in sizes) + " |"
 
 
-def _about(about):
+def _about(facts, about):
+    yield f"The facts of {facts['operations']} operations and of the page on views: {facts['cold']:.1f} s of CPU time measured anew,"
+    yield f"{facts['warm']:.2f} s when they are known.\n"
     yield f"Measured with `{about['command']}` on {about['date']}: {about['cores']} cores, Python {about['python']}, torch {about['torch']},"
     yield f"Sphinx {about['sphinx']}, MyST-NB {about['myst-nb']}; {about['rounds']} rounds, {about['kinds of pages']} pages of this site over and over."
 
@@ -91,7 +98,9 @@ def _plot(path, results):
 
     figure, axes = plt.subplots(figsize=(6, 3.4))
     sizes = sorted(results)
-    for mode, label, style in (("MyST-NB force", "MyST-NB force", "s:"), ("cold", "this build", "o-"), ("nothing run", "nothing run", "^--")):
+    for mode, label, style in (
+        ("MyST-NB force", "MyST-NB force", "s:"), ("cold", "this build", "o-"), ("MyST-NB off", "nothing run, as they come", "v:"), ("nothing run", "nothing run", "^--"),
+    ):
         have = [size for size in sizes if mode in results[size]]
         axes.plot(have, [median(results[size][mode]) for size in have], style, label=label)
     axes.set(xlabel="pages", ylabel="seconds, cold build", xscale="log", yscale="log", xticks=sizes, xticklabels=sizes)

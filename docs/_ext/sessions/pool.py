@@ -116,7 +116,9 @@ def run_pages(pages, limits, jobs=None, private=(), watch=None):
     Whatever ends this function, no page's process outlives it.
     """
     jobs = jobs or os.cpu_count() or 1
-    todo, running, done = [page for page in reversed(pages) if page.items], [], []
+    # Whole programs first, which take longest: at the end no core waits for a page that another one began late.
+    todo = sorted((page for page in reversed(pages) if page.items), key=lambda page: any(item.loaded for item in page.items))
+    running, done = [], []
     try:
         while todo or running:
             while todo and len(running) < jobs:

@@ -64,7 +64,7 @@ class OutOfTime(BaseException):
 
 
 def prepare():
-    """Import what a page's process needs, so that the warm process does it once."""
+    """Import what draws pictures, before a picture's time is taken."""
     with suppress(ImportError):
         import _ext.pictures.graph
         import _ext.pictures.layout  # noqa: F401
@@ -79,7 +79,7 @@ def run_page(connection, items, limits, private, folder):
     session = Session(limits, private, folder)
     here = os.getpid()
     if any(item.kind in PICTURES for item in items):
-        prepare()  # in a spawned process; its time is not the picture's
+        prepare()
     for index, item in enumerate(items):
         connection.send(("start", index))
         result = session.run(index, item)

@@ -31,7 +31,7 @@ _started = []
 # Imported by a first cell or by a first tensor's repr; one that a torch does not have is passed over.
 FIRST = ["torch", "numpy", "IPython.core.logger", "torch._subclasses.schema_check_mode"]
 
-FENCES = re.compile(r"^ *[`~]{3,}\{(?:code-cell|doctest|autograd-graph)\}.*?^ *[`~]{3,}\s*$", re.M | re.S)
+FENCES = re.compile(r"^ *[`~]{3,}\{(?:code-cell|doctest|autograd-graph|tensor-layout)\}.*?^ *[`~]{3,}\s*$", re.M | re.S)
 
 # Slow imports that torch puts off until a first call: word on a page -> module (seconds on the machine that measured).
 LATE = {
@@ -43,6 +43,8 @@ LATE = {
     r"|checkpoint\(|FakeTensorMode|DispatchMode|FlopCounterMode|DistributedDataParallel|torch\.jagged"
     r"|use_deterministic_algorithms|profiler\.profile": "torch._dynamo",
     "pyplot": "matplotlib.pyplot",
+    r"\{autograd-graph\}": "_ext.pictures.graph",
+    r"\{tensor-layout\}": "_ext.pictures.layout",
 }
 
 

@@ -2,9 +2,8 @@
 
 import gc
 
-from _ext.sessions import run, shell
+from _ext.sessions import run, shell  # noqa: F401 - `run` is what a page's process calls
 
-run.prepare()
 shell.warm()
 gc.freeze()  # a page's garbage collections pass over what it did not make
 gc.enable()  # _ext.sessions.importing turned it off
