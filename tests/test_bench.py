@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 
 import pytest
@@ -73,7 +74,7 @@ def test_the_table_holds_medians_and_ratios(tmp_path):
         "import torch": times(1.5), "all code, warm": times(0.5), "MyST-NB force": times(40), "MyST-NB off": times(6),
         "memory": [measure.Figures(1, 1, 0, memory=500, largest=300)],
     }
-    about = dict.fromkeys(["command", "date", "cores", "python", "torch", "sphinx", "myst-nb", "rounds", "kinds of pages"], "-")
+    about = {"aborted": ["MyST-NB `cache` at 5 pages"]} | dict.fromkeys(["command", "date", "cores", "python", "torch", "sphinx", "myst-nb", "rounds", "kinds of pages"], "-")
     report.write(tmp_path, {20: modes}, {"operations": 40, "cold": 7.96, "warm": 0.2}, about)
     text = (tmp_path / "builds.md").read_text()
     assert "| **this build, cold** | 4.00 (3.00–5.00) |" in text
@@ -85,3 +86,12 @@ def test_the_table_holds_medians_and_ratios(tmp_path):
     assert found["edit, of an edit with nothing run"][20] == 1.5
     assert json.loads((tmp_path / "builds.json").read_text())["results"]["20"]["cold"][0]["wall"] == 4
     assert (tmp_path / "builds.svg").read_text().startswith("<?xml")
+    assert "Aborted, and so not in the table: MyST-NB `cache` at 5 pages." in text
+
+
+def test_the_committed_table_and_plot_are_those_of_the_committed_figures(tmp_path):
+    kept = tiny.ROOT / "docs/_bench"
+    shutil.copy(kept / "builds.json", tmp_path)
+    report.draw(tmp_path)
+    for name in ("builds.md", "builds.svg"):
+        assert (tmp_path / name).read_text() == (kept / name).read_text()

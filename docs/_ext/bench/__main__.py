@@ -1,6 +1,7 @@
 """Measure builds side by side: python -m _ext.bench [--sizes 5 20 60 240] [--rounds 3] [--stock-to 20] [--stock-rounds 1]"""
 
 import argparse
+import dataclasses
 import json
 import os
 import platform
@@ -13,18 +14,65 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
+from _ext.bench import report, sites
+from _ext.bench.measure import adopt_orphans, timed
 from _ext.sessions import server
 
-OPTIONS = ["-q", "-c", "."]
-BUILD = [sys.executable, "-m", "_ext.site", "html", "docs", "build", *OPTIONS, "-j", "auto"]  # what `make html` runs
+BUILD = [sys.executable, "-m", "_ext.site", "html", "docs", "build", "-q", "-c", ".", "-j", "auto"]  # what `make html` runs
 NOTHING = [*BUILD, "-D", "sessions_run=0"]
-STOCK = [sys.executable, "-m", "sphinx", *OPTIONS, "-j", "2", "docs", "build"]
+STOCK = [sys.executable, "-m", "sphinx", "-q", "-c", ".", "-j", "2", "docs", "build"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(server.PACKAGES)}
+
+
+class Bench:
+    """Sites in `folder`, and what was measured on them: `results` is size -> mode -> list of Figures."""
+
+    def __init__(self, folder, pages):
+        self.folder, self.pages = folder, pages
+        self.results, self.aborted = {}, []
+
+    def measure(self, size, rounds, stock_rounds, stock_to):
+        """Measure sites of `size` pages in every mode, one after another, round by round."""
+        ours, off = (sites.make(Path(self.folder, name), self.pages, size, sites.OURS, sites.READER) for name in ("ours", "off"))
+        for round_ in range(rounds):
+            for site in (ours, off):
+                shutil.rmtree(site / "build", ignore_errors=True)
+            self._note(size, "nothing run", _good(timed(NOTHING, off, ENVIRONMENT)))
+            self._note(size, "cold", _good(timed(BUILD, ours, ENVIRONMENT)))
+            for site in (ours, off):
+                _edit(site, round_)
+            self._note(size, "nothing run, edit", _good(timed(NOTHING, off, ENVIRONMENT)))
+            self._note(size, "edit", _good(timed(BUILD, ours, ENVIRONMENT)))
+            self._note(size, "unchanged", _good(timed(BUILD, ours, ENVIRONMENT)))
+            self._code(size, ours)
+            if round_ < stock_rounds:
+                for mode in ("off", "force", "cache") if size <= stock_to else ("off",):
+                    self._stock(size, mode)
+        shutil.rmtree(ours / "build", ignore_errors=True)
+        self._note(size, "memory", _good(timed(BUILD, ours, ENVIRONMENT, memory=True)))
+
+    def _code(self, size, site):
+        command = [sys.executable, "-m", "_ext.bench.warmcode", str(site)]
+        figures = _good(timed(command, site, {**ENVIRONMENT, **server.ENVIRONMENT}))
+        told = json.loads(figures.printed.splitlines()[-1])
+        for mode, name in (("import", "import torch"), ("code", "all code, warm")):
+            self._note(size, name, dataclasses.replace(figures, wall=told[mode], cpu=told[mode]))
+
+    def _stock(self, size, mode):
+        site = sites.make(Path(self.folder, "stock"), self.pages, size, sites.STOCK, f'nb_execution_mode = "{mode}"')
+        figures = timed(STOCK, site, ENVIRONMENT)
+        if figures.status == 0:
+            self._note(size, f"MyST-NB {mode}", figures)
+        else:
+            self.aborted.append(f"MyST-NB `{mode}` at {size} pages")
+            print(f"{size:5} pages  MyST-NB {mode}: aborted: {figures.printed.strip().splitlines()[-1][:100]}", flush=True)
+
+    def _note(self, size, mode, figures):
+        self.results.setdefault(size, {}).setdefault(mode, []).append(figures)
+        print(f"{size:5} pages  {mode:18} {figures.wall:7.2f} s wall {figures.cpu:7.2f} s CPU", flush=True)
 
 
 def main():
-    from _ext.bench import report, sites
-    from _ext.bench.measure import adopt_orphans, timed
-
     parser = argparse.ArgumentParser(prog="python -m _ext.bench", description="Measure how fast the site builds.")
     parser.add_argument("--sizes", nargs="+", type=int, default=[5, 20, 60, 240], help="pages a site")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of each measurement; the median is shown")
@@ -34,66 +82,35 @@ def main():
     options = parser.parse_args()
 
     adopt_orphans()
-    environment = {**os.environ, "PYTHONPATH": str(server.PACKAGES)}
-    chosen = subprocess.run([sys.executable, "-m", "_ext.bench.choose"], env=environment, capture_output=True, text=True)
-    if chosen.returncode:
-        sys.exit(f"no pages to measure:\n{chosen.stderr}")
-    pages = json.loads(chosen.stdout.splitlines()[-1])
+    pages = _chosen()
     print(f"sites of {len(pages)} pages of this site, over and over")
-    results = {}
-
-    def note(size, mode, figures):
-        results.setdefault(size, {}).setdefault(mode, []).append(figures)
-        print(f"{size:5} pages  {mode:18} {figures.wall:7.2f} s wall {figures.cpu:7.2f} s CPU", flush=True)
-
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        bench = Bench(folder, pages)
         for size in options.sizes:
-            ours = sites.make(Path(folder, f"ours{size}"), pages, size, sites.OURS, sites.READER)
-            off = sites.make(Path(folder, f"off{size}"), pages, size, sites.OURS, sites.READER)
-            for round_ in range(options.rounds):
-                for mode, site, command in (("nothing run", off, NOTHING), ("cold", ours, BUILD)):
-                    shutil.rmtree(site / "build", ignore_errors=True)
-                    note(size, mode, _good(timed(command, site, environment)))
-                for mode, site, command in (("nothing run, edit", off, NOTHING), ("edit", ours, BUILD)):
-                    _edit(site, round_)
-                    note(size, mode, _good(timed(command, site, environment)))
-                note(size, "unchanged", _good(timed(BUILD, ours, environment)))
-                code = _good(timed([sys.executable, "-m", "_ext.bench.warmcode", str(ours)], ours, {**environment, **server.ENVIRONMENT}))
-                told = json.loads(code.printed.splitlines()[-1])
-                for mode in ("import", "code"):
-                    code.wall = code.cpu = told[mode]
-                    note(size, {"import": "import torch", "code": "all code, warm"}[mode], code)
-                for mode in ("off", "force", "cache") if round_ < options.stock_rounds else ():
-                    if mode == "off" or size <= options.stock_to:
-                        stock = sites.make(Path(folder, f"{mode}{size}"), pages, size, sites.STOCK, f'nb_execution_mode = "{mode}"')
-                        figures = timed(STOCK, stock, environment)
-                        if figures.status == 0:
-                            note(size, f"MyST-NB {mode}", figures)
-                        else:
-                            print(f"{size:5} pages  MyST-NB {mode}: aborted: {figures.printed.strip().splitlines()[-1][:100]}", flush=True)
-            shutil.rmtree(ours / "build", ignore_errors=True)
-            note(size, "memory", _good(timed(BUILD, ours, environment, memory=True)))
-            for path in Path(folder).iterdir():
-                shutil.rmtree(path, ignore_errors=True)
-    facts = _facts(environment)
-    report.write(Path(options.out), results, facts, {
+            bench.measure(size, options.rounds, options.stock_rounds, options.stock_to)
+    report.write(Path(options.out), bench.results, _facts(), {
         "command": "make bench" + (f' O="{" ".join(sys.argv[1:])}"' if sys.argv[1:] else ""),
         "date": date.today().isoformat(), "cores": os.cpu_count(), "python": platform.python_version(),
         "torch": version("torch").partition("+")[0], "sphinx": version("sphinx"), "myst-nb": version("myst-nb"),
-        "rounds": options.rounds, "kinds of pages": len(pages),
+        "rounds": options.rounds, "kinds of pages": len(pages), "aborted": bench.aborted,
     })
     print(f"\nwritten to {options.out}: builds.json, builds.md, builds.svg")
 
 
-def _facts(environment):
-    """Measure the facts of all pages twice: with an empty cache, and with what the first time left there."""
-    from _ext.bench.measure import timed
+def _chosen():
+    chosen = subprocess.run([sys.executable, "-m", "_ext.bench.choose"], env=ENVIRONMENT, capture_output=True, text=True)
+    if chosen.returncode:
+        sys.exit(f"no pages to measure:\n{chosen.stderr}")
+    return json.loads(chosen.stdout.splitlines()[-1])
 
+
+def _facts():
+    """Measure the facts of all pages twice: with an empty cache, and with what the first time left there."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        runs = [_good(timed([sys.executable, "-m", "_ext.bench.factcost", folder], ".", environment)) for _ in range(2)]
-    told = json.loads(runs[0].printed.splitlines()[-1])
-    print(f"facts of {told['operations']} operations: {runs[0].cpu:.1f} s CPU with an empty cache, {runs[1].cpu:.2f} s with a full one")
-    return {"operations": told["operations"], "cold": runs[0].cpu, "warm": runs[1].cpu}
+        cold, warm = (_good(timed([sys.executable, "-m", "_ext.bench.factcost", folder], ".", ENVIRONMENT)) for _ in range(2))
+    count = json.loads(cold.printed.splitlines()[-1])["operations"]
+    print(f"facts of {count} operations: {cold.cpu:.1f} s CPU with an empty cache, {warm.cpu:.2f} s with a full one")
+    return {"operations": count, "cold": round(cold.cpu, 3), "warm": round(warm.cpu, 3)}
 
 
 def _good(figures):

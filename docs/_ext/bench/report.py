@@ -4,9 +4,12 @@ import json
 import statistics
 from dataclasses import asdict
 
+from _ext.bench.measure import Figures
+
 ROWS = [  # a row of the table: mode -> how a reader knows it
     ("MyST-NB off", "nothing run, MyST-NB and Furo as they come"),
     ("nothing run", "nothing run, the site only drawn"),
+    ("import torch", "one import of torch"),
     ("all code, warm", "all code once, in one warm process"),
     ("cold", "**this build, cold**"),
     ("edit", "this build, one page edited"),
@@ -25,16 +28,24 @@ def median(figures, what="wall"):
 def write(folder, results, facts, about):
     """Write builds.json, builds.md and builds.svg; `results` is size -> mode -> list of Figures, `facts` CPU seconds by name."""
     folder.mkdir(parents=True, exist_ok=True)
-    kept = {size: {mode: [_without_text(one) for one in figures] for mode, figures in modes.items()} for size, modes in results.items()}
+    kept = {size: {mode: [_kept(one) for one in figures] for mode, figures in modes.items()} for size, modes in results.items()}
     (folder / "builds.json").write_text(json.dumps({"about": about, "facts": facts, "results": kept}, indent=1) + "\n")
-    (folder / "builds.md").write_text("\n".join([*_table(results), "", *_ratios(results), "", *_about(facts, about), ""]))
+    draw(folder)
+
+
+def draw(folder):
+    """Write builds.md and builds.svg again, from builds.json alone."""
+    told = json.loads((folder / "builds.json").read_text())
+    results = {
+        int(size): {mode: [Figures(status=0, **one) for one in figures] for mode, figures in modes.items()}
+        for size, modes in told["results"].items()
+    }
+    (folder / "builds.md").write_text("\n".join([*_table(results), "", *_ratios(results), "", *_about(told["facts"], told["about"]), ""]))
     _plot(folder / "builds.svg", results)
 
 
-def _without_text(figures):
-    kept = {name: round(value, 3) if isinstance(value, float) else value for name, value in asdict(figures).items()}
-    del kept["printed"], kept["status"]
-    return kept
+def _kept(figures):
+    return {name: round(value, 3) for name, value in asdict(figures).items() if name not in ("printed", "status")}
 
 
 def _cell(figures):
@@ -87,6 +98,8 @@ def _about(facts, about):
     yield f"{facts['warm']:.2f} s when they are known.\n"
     yield f"Measured with `{about['command']}` on {about['date']}: {about['cores']} cores, Python {about['python']}, torch {about['torch']},"
     yield f"Sphinx {about['sphinx']}, MyST-NB {about['myst-nb']}; {about['rounds']} rounds, {about['kinds of pages']} pages of this site over and over."
+    if about["aborted"]:
+        yield f"Aborted, and so not in the table: {', '.join(about['aborted'])}."
 
 
 def _plot(path, results):

@@ -74,6 +74,7 @@ def preload(more: tuple[str, ...] = ()) -> None:
     """
     if os.environ.get("FACTS_PRELOAD") == "":
         return
+    gc.disable()  # what is imported stays
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some of these warn of their own end
         for name in (*PRELOAD, *more):
@@ -82,8 +83,8 @@ def preload(more: tuple[str, ...] = ()) -> None:
             except ImportError:
                 if name in ("torch", "numpy", "_ext.facts.targets"):
                     raise
-    gc.collect()
     gc.freeze()  # or every worker's collector would walk, and copy, all that was imported
+    gc.enable()
 
 
 def spare_the_stopwatch() -> None:
