@@ -79,6 +79,7 @@ def test_the_table_holds_medians_and_ratios(tmp_path):
     text = (tmp_path / "builds.md").read_text()
     assert "| **this build, cold** | 4.00 (3.00–5.00) |" in text
     found = report.ratios({20: modes})
+    assert text.startswith("A site of 20 pages, each of which runs, is built from nothing in 4.0 s:\n1.0 times what ")
     assert found["cold, of (nothing run + all code + one import)"][20] == 4 / (2 + 0.5 + 1.5)
     assert found["cold, of (nothing run as they come + all code + one import)"][20] == 4 / (6 + 0.5 + 1.5)
     assert "facts of 40 operations and of the page on views: 8.0 s of CPU time" in text

@@ -20,6 +20,14 @@ ROWS = [  # a row of the table: mode -> how a reader knows it
 ]
 
 
+LINES = [  # a line of the plot
+    ("MyST-NB force", "MyST-NB force", "s:"),
+    ("MyST-NB off", "nothing run, as they come", "v:"),
+    ("cold", "this build, cold", "o-"),
+    ("nothing run", "nothing run", "^--"),
+]
+
+
 def median(figures, what="wall"):
     """The median of one figure over the rounds."""
     return statistics.median(getattr(one, what) for one in figures)
@@ -40,7 +48,7 @@ def draw(folder):
         int(size): {mode: [Figures(status=0, **one) for one in figures] for mode, figures in modes.items()}
         for size, modes in told["results"].items()
     }
-    (folder / "builds.md").write_text("\n".join([*_table(results), "", *_ratios(results), "", *_about(told["facts"], told["about"]), ""]))
+    (folder / "builds.md").write_text("\n".join([*_sentence(results), "", *_table(results), "", *_ratios(results), "", *_about(told["facts"], told["about"]), ""]))
     _plot(folder / "builds.svg", results)
 
 
@@ -50,7 +58,19 @@ def _kept(figures):
 
 def _cell(figures):
     walls = [one.wall for one in figures]
-    return f"{statistics.median(walls):.2f} ({min(walls):.2f}–{max(walls):.2f})"
+    spread = f" ({min(walls):.2f}–{max(walls):.2f})" if len(walls) > 1 else ""
+    return f"{statistics.median(walls):.2f}{spread}"
+
+
+LEAST = "cold, of (nothing run + all code + one import)"
+
+
+def _sentence(results):
+    """Say the most important figures, in the words with which the page begins."""
+    size = max(results)
+    seconds, ratio = median(results[size]["cold"]), ratios(results)[LEAST][size]
+    yield f"A site of {size} pages, each of which runs, is built from nothing in {seconds:.1f} s:"
+    yield f"{ratio:.1f} times what drawing the pages, importing torch once and running their code once take."
 
 
 def _table(results):
@@ -72,7 +92,7 @@ def ratios(results):
             found.setdefault("cold, of (nothing run as they come + all code + one import)", {})[size] = median(modes["cold"]) / (
                 median(modes["MyST-NB off"]) + code
             )
-        found.setdefault("cold, of (nothing run + all code + one import)", {})[size] = median(modes["cold"]) / (median(modes["nothing run"]) + code)
+        found.setdefault(LEAST, {})[size] = median(modes["cold"]) / (median(modes["nothing run"]) + code)
         beyond = median(modes["cold"], "cpu") - median(modes["nothing run"], "cpu") - median(modes["import torch"]) - cells
         found.setdefault("CPU milliseconds a page beyond its cells", {})[size] = 1000 * beyond / size
         found.setdefault("edit, of an edit with nothing run", {})[size] = median(modes["edit"]) / median(modes["nothing run, edit"])
@@ -109,13 +129,19 @@ def _plot(path, results):
     matplotlib.rcParams["svg.hashsalt"] = "bench"
     import matplotlib.pyplot as plt
 
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
     figure, axes = plt.subplots(figsize=(6, 3.4))
     sizes = sorted(results)
-    for mode, label, style in (
-        ("MyST-NB force", "MyST-NB force", "s:"), ("cold", "this build", "o-"), ("MyST-NB off", "nothing run, as they come", "v:"), ("nothing run", "nothing run", "^--"),
-    ):
-        have = [size for size in sizes if mode in results[size]]
-        axes.plot(have, [median(results[size][mode]) for size in have], style, label=label)
-    axes.set(xlabel="pages", ylabel="seconds, cold build", xscale="log", yscale="log", xticks=sizes, xticklabels=sizes)
+    for mode, label, style in LINES:
+        if have := [size for size in sizes if mode in results[size]]:
+            axes.plot(have, [median(results[size][mode]) for size in have], style, label=label)
+    axes.set(xlabel="pages", ylabel="seconds", xscale="log", yscale="log")
+    axes.set_xticks(sizes, [str(size) for size in sizes])
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_formatter(NullFormatter())
     axes.legend()
     figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
+    plt.close(figure)
