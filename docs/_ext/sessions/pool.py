@@ -37,7 +37,7 @@ class _Running:
     def __init__(self, page, limits, private):
         self.page, self.limits = page, limits
         self.folder = tempfile.mkdtemp(prefix="page-")  # made and removed here: a page may be killed
-        self.index, self.ended, self.began = 0, False, time.monotonic()
+        self.index, self.ended, self.late, self.began = 0, False, False, time.monotonic()
         context = server.context()
         self.connection, there = context.Pipe(duplex=False)
         self.process = context.Process(target=run.run_page, args=(there, page.items, limits, private, self.folder), name=page.name)
@@ -53,22 +53,23 @@ class _Running:
         self.deadline = time.monotonic() + 120 + limits.seconds
 
     def step(self):
-        """Take what the page has sent; True when it is over."""
+        """Take what the page has sent; True when it is over, and to be finished."""
         over = self.process.exitcode is not None  # asked before the last look at the pipe
-        late = time.monotonic() > self.deadline
+        self.late = time.monotonic() > self.deadline
         try:
             while self.connection.poll():
                 self._take(*self.connection.recv())
         except (EOFError, OSError):
             over = True
             self.process.join(1)  # for its own exit code, before it is ended
-        if not (over or late or self.ended):
-            return False
+        return over or self.late or self.ended
+
+    def finish(self):
+        """End what is left of it, and say why if it did not come to its end."""
+        self.page.seconds = time.monotonic() - self.began
         self.stop()
         if not self.ended:
-            self.page.fail(self.index, run.Failure(self.page.items[self.index].line, self._why(late)))
-        self.page.seconds = time.monotonic() - self.began
-        return True
+            self.page.fail(self.index, run.Failure(self.page.items[self.index].line, self._why()))
 
     def _take(self, kind, *what):
         if kind == "start":
@@ -84,9 +85,9 @@ class _Running:
         else:
             self.ended = True
 
-    def _why(self, late):
+    def _why(self):
         code = self.process.exitcode
-        if late:
+        if self.late:
             return f"no end within {self.limits.seconds:g} s, and it did not stop when asked"
         if code is not None and code < 0:
             name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
@@ -118,9 +119,9 @@ def run_pages(pages, limits, jobs=None, private=(), watch=None):
     jobs = jobs or os.cpu_count() or 1
     # Whole programs first, which take longest: at the end no core waits for a page that another one began late.
     todo = sorted((page for page in reversed(pages) if page.items), key=lambda page: any(item.loaded for item in page.items))
-    running, done = [], []
+    running, over, done = [], [], []
     try:
-        while todo or running:
+        while todo or running or over:
             while todo and len(running) < jobs:
                 page = todo.pop()
                 try:
@@ -128,16 +129,15 @@ def run_pages(pages, limits, jobs=None, private=(), watch=None):
                 except (OSError, EOFError) as error:
                     page.fail(0, run.Failure(page.items[0].line, f"no process for this page: {error}"))
                     done.append(page)
+            for one in over:  # now that the next ones run: taking a process apart takes a while
+                one.finish()
+                done.append(one.page)
             if watch:
                 watch(done, [one.page for one in running])
             if running:
                 wait([one.connection for one in running] + [one.process.sentinel for one in running], timeout=0.5)
-            for one in list(running):
-                if one.step():
-                    running.remove(one)
-                    done.append(one.page)
-        if watch:
-            watch(done, [])
+            over = [one for one in running if one.step()]
+            running = [one for one in running if one not in over]
     finally:
-        for one in running:
+        for one in [*running, *over]:
             one.stop()

@@ -222,7 +222,9 @@ class Session:
         with suppress(Exception):
             ctypes.CDLL(None).fflush(None)
         for name, file in self.low.items():
-            size = file.seek(0, os.SEEK_END)
+            size = os.fstat(file.fileno()).st_size
+            if not size:
+                continue
             file.seek(0)
             try:
                 self.outputs.stream(name, file.read(min(size, self.limits.output + 1)).decode(errors="replace"))
