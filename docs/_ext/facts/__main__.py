@@ -50,8 +50,9 @@ def _measure(folder: Path, names: list[str], write: bool) -> int:
     path = record.path_of(folder, version)
     old = record.load(path) or {"torch": version, "operations": {}, "views": {}}
     started, cost = time.monotonic(), []
-    entries = gather.measure_operations(names or OPERATIONS, cost=cost)
-    views = old.get("views", {}) if names else gather.measure_views()
+    entries, views = gather.measure_pages(names or OPERATIONS, not names, cost=cost)
+    if names:
+        views = old.get("views", {})
     changes = record.compare(old["operations"], entries, partial=bool(names)) + record.compare_views(
         old.get("views", {}), views
     )

@@ -68,12 +68,13 @@ def facts(
     wanted = {name: OPERATIONS[name].digest() for name in sorted(names)}
     kept = _kept(file, digest)
     missing = [name for name, sample in wanted.items() if kept["operations"].get(name, {}).get("sample") != sample]
-    if missing or (views and kept["views"] is None):
+    views_too = views and kept["views"] is None
+    if missing or views_too:
         say(f"{len(missing)} operation{'' if len(missing) == 1 else 's'}" if missing else "views")
-        found = gather.measure_operations(missing, **options)
+        found, storage = gather.measure_pages(missing, views_too, **options)
         kept["operations"] |= {name: {"sample": wanted[name], "entry": entry} for name, entry in found.items()}
-        if views and kept["views"] is None:
-            kept["views"] = gather.measure_views(**options)
+        if views_too:
+            kept["views"] = storage
         _keep(file, kept)
     got = Facts(
         version=version,

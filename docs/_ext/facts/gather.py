@@ -33,20 +33,26 @@ class CannotMeasure(RuntimeError):
     """A sample is at fault, not the operation; the message names it."""
 
 
-def measure_operations(
-    names: Iterable[str], progress: Callable[[Answer], None] = lambda answer: None, **options: Any
-) -> dict[str, Entry]:
-    """Measure operations by name and return their entries. ``options`` go to ``run.measure``.
+def measure_pages(
+    names: Iterable[str], views: bool, progress: Callable[[Answer], None] = lambda answer: None, **options: Any
+) -> tuple[dict[str, Entry], dict[str, Any]]:
+    """Measure operations by name and, with ``views``, every call of the page on views; return entries, and call -> facts.
 
+    ``options`` go to ``run.measure``.
     Raises CannotMeasure where a sample cannot be made, KeyError for a name that is not in ``operations``.
     """
     wanted = {name: OPERATIONS[name] for name in names}
     answers: dict[str, list[Answer]] = {name: [] for name in wanted}
+    storage = {}
     options.setdefault("limits", Limits())
-    for answer in measure([("operation", name) for name in wanted], **options):
-        answers[answer.spec[1]].append(answer)
+    for answer in measure([*([("views",)] if views else []), *(("operation", name) for name in wanted)], **options):
+        if answer.spec[0] == "views":
+            value = value_of(answer)
+            storage[answer.step[1]] = value if isinstance(value, dict) else {"storage": value}
+        else:
+            answers[answer.spec[1]].append(answer)
         progress(answer)
-    return {name: entry(operation, answers[name]) for name, operation in wanted.items()}
+    return {name: entry(operation, answers[name]) for name, operation in wanted.items()}, storage
 
 
 def value_of(answer: Answer) -> Any:
@@ -88,13 +94,3 @@ def entry(operation: Operation, answers: list[Answer]) -> Entry:
 
 def _inputs(answers: list[Answer]) -> dict[str, str]:
     return next((value_of(answer) for answer in answers if answer.step == ("inputs",)), {})
-
-
-def measure_views(**options: Any) -> dict[str, Any]:
-    """Measure every call of the page on views; returns call -> facts."""
-    options.setdefault("limits", Limits())
-    found = {}
-    for answer in measure([("views",)], **options):
-        value = value_of(answer)
-        found[answer.step[1]] = value if isinstance(value, dict) else {"storage": value}
-    return found

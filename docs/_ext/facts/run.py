@@ -1,8 +1,8 @@
 """Put questions to torch in processes of their own, so that an answer may be a crash, a hang or a full memory.
 
 ``measure`` starts one process, the hub; the hub imports what probes need, computes nothing, and starts the workers.
-Where the system can fork, a worker is a copy of the hub and takes one target; elsewhere a worker is a fresh process and
-takes many. A worker tells which step it begins and what came out. When it dies or overruns, the step it was in gets that
+Where the system can fork, a worker is a copy of the hub and takes a few targets; elsewhere a worker is a fresh process
+and takes many. A worker tells which step it begins and what came out. When it dies or overruns, the step it was in gets that
 as its answer, and another worker goes on with the step after it.
 """
 
@@ -23,6 +23,8 @@ from . import processes
 Spec = tuple[str, ...]
 Step = tuple[str, ...]
 Work = list[tuple[Spec, int]]  # targets still to do, each with the number of steps already answered
+
+BATCH = 8  # targets a forked worker takes: a copy of the hub pays anew for what torch touches first, 50 ms for a compilation
 
 OPEN: Step = ("open",)  # the step that stands for making the samples
 
@@ -128,7 +130,7 @@ def _hub(
             if processes.threads() > 1:
                 raise RuntimeError("the measuring process has more than one thread before it forks")
         context = multiprocessing.get_context("fork" if forks else "spawn")
-        queue = deque([[(spec, 0)] for spec in specs] if forks else _dealt(specs, workers))
+        queue = deque(_dealt(specs, max(workers, len(specs) // BATCH) if forks else workers))
         while queue or running:
             while queue and len(running) < workers:
                 worker = _start(context, queue.popleft(), limits, opener)
