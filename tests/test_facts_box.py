@@ -228,3 +228,26 @@ def test_drawing_needs_no_torch():
         env={"PYTHONPATH": str(Path(box.__file__).parents[2])},
     )
     assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize(
+    "key, facts, wanted",
+    [
+        ("raises", {"gradient": "depends: backward raises A: a | backward raises B: b"}, True),
+        ("raises", {"gradient": "depends: backward raises A: a | yes"}, False),
+        ("gradient", {"gradient": "depends: none | yes"}, True),
+        ("gradient", {"gradient": "depends: none | no tensor"}, False),
+        ("double", {"gradient": "depends: none | yes", "double_backward": "depends: raises A: a | raises B: b"}, True),
+        ("double", {"gradient": "yes", "double_backward": "depends: raises A: a | works"}, False),
+        ("break", {"compile": "not measured: why"}, False),
+    ],
+)
+def test_a_filter_looks_at_each_part_of_an_answer_that_depends(key, facts, wanted):
+    assert tables.FILTERS[key][1](facts) is wanted
+
+
+def test_tables_say_that_a_torch_has_no_record():
+    note = "there is no record of this version to hold them against"
+    assert note in tables.operations(ENTRIES, VERSION, lambda name: None, recorded=False)
+    assert note in tables.views(VIEWS, VERSION, recorded=False)
+    assert note not in tables.operations(ENTRIES, VERSION, lambda name: None) + tables.views(VIEWS, VERSION)

@@ -117,6 +117,24 @@ def test_all_of_torch_links_here_else_to_the_official_page(tmp_path):
     assert "measured on torch 1.1.0, CPU" in html
 
 
+def test_a_variant_of_the_database_leads_to_the_page_of_its_name(tmp_path):
+    records(tmp_path, {}, {"max.binary": {**SAMPLED, "path": "max"}, "view.x": {**SAMPLED, "path": "Tensor.view"}})
+    html = tables.all_of_torch(tmp_path, "1.1.0", {"max": "max.html", "view": "view.html"}.get, no_page)
+    assert '<a href="max.html"><code>max.binary</code></a>' in html and '<a href="view.html"><code>view.x</code></a>' in html
+
+
+def test_what_torch_wraps_for_its_own_tests_is_compiled_as_its_users_call_it():
+    from _ext.facts.opinfo import OpInfoTarget
+
+    assert OpInfoTarget("nn.functional.dropout").answer(("probe", "compile")) == {"compile": "works"}
+    assert OpInfoTarget("svd_lowrank").answer(("probe", "compile"))["compile"].startswith("not measured: called through a wrapper")
+
+
+def test_another_text_of_a_warning_is_another_wording():
+    old, new = ({"one": {"facts": {"warns": [f"UserWarning: {text}"]}}} for text in ("first text", "second text"))
+    assert [differences.kind(change) for change in record.compare(old, new)] == ["wording"]
+
+
 def test_a_torch_without_this_record_gets_the_newest_with_its_version(tmp_path):
     records(tmp_path, {"cdist": SAMPLED}, {"cdist": SAMPLED})
     assert "torch 1.0.0, CPU" in tables.all_of_torch(tmp_path, "1.0.0", no_page, no_page)
@@ -185,6 +203,8 @@ def test_answers_over_samples_are_merged():
     assert merged([{"a": "works"}, {"a": "raises"}]) == {"a": "depends: raises | works"}
     assert merged([{"a": "raises E: size 3"}, {"a": "raises E: size 44"}]) == {"a": "raises E: size 3"}
     assert merged([{"a": "copy"}, {"a": "empty result"}]) == {"a": "copy"}
+    assert merged([{"gradient": "zero everywhere"}, {"gradient": "yes"}]) == {"gradient": "yes"}
+    assert merged([{"gradient": "none"}, {"gradient": "yes"}]) == {"gradient": "depends: none | yes"}
     assert spread(list(range(60)), 3) == [30, 0, 59]
     assert spread([1, 2], 3) == [2, 1]
     assert spread(list(range(5)), 1) == [2]

@@ -149,7 +149,7 @@ def test_an_interrupted_build_leaves_nothing_running_and_the_site_as_it_was(tmp_
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     pid = int(_wait_for(lambda: mark.exists() and mark.read_text()))
     build.send_signal(how)
-    printed, _ = build.communicate(timeout=20)
+    printed, _ = build.communicate(timeout=60)
     assert build.returncode != 0
     assert len(printed.splitlines()) < 6, printed
     assert _wait_for(lambda: not _alive(pid)), "the page's process outlived the build"
@@ -168,10 +168,40 @@ def test_a_second_build_in_the_same_folder_says_so(tmp_path):
     assert (site / "a.html").exists()
 
 
+def test_an_interrupt_while_a_process_starts_ends_that_process(monkeypatch):
+    from _ext.sessions import pool, run, server, source
+
+    real, started = server.context(), []
+
+    class Context:
+        Pipe = staticmethod(real.Pipe)
+
+        @staticmethod
+        def Process(*args, **kwargs):
+            process = real.Process(*args, **kwargs)
+            start = process.start
+
+            def interrupted():
+                start()
+                started.append(process)
+                raise KeyboardInterrupt
+
+            process.start = interrupted
+            return process
+
+    monkeypatch.setattr(server, "context", lambda: Context)
+    page = pool.Page("a", "a.md", [source.Item("code-cell", 3, "import time; time.sleep(1000)")])
+    with pytest.raises(KeyboardInterrupt):
+        pool.run_pages([page], run.Limits())
+    assert started[0].exitcode is not None, "Python would wait for it at its end"
+
+
 def test_a_process_that_cannot_start_fails_its_page_only(monkeypatch):
     from _ext.sessions import pool, run, server, source
 
     class Full:
+        pid = None
+
         def __init__(self, *args, name, **kwargs):
             self.name = name
 

@@ -53,7 +53,7 @@ function makeFilter(box, rows) {
   tools.append(labelled("Name contains", search));
   const choices = [];
   if (box.dataset.filters) {
-    const options = box.dataset.filters.split("|").map((text) => text.split("="));
+    const options = box.dataset.filters.split("|").map((text) => [text.slice(0, text.indexOf("=")), text.slice(text.indexOf("=") + 1)]);
     for (const label of ["Only what", "and"]) {
       const select = document.createElement("select");
       select.append(new Option("any", ""), ...options.map(([key, text]) => new Option(text, key)));

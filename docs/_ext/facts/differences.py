@@ -10,7 +10,7 @@ from typing import Any
 from . import everything, record
 from .record import Change, Entry
 
-_ERROR = re.compile(r"\b([A-Za-z_]\w*(?:Error|Exception|Unsupported)|Unsupported): [^|]*")
+_ERROR = re.compile(r"\b([A-Za-z_]\w*(?:Error|Exception|Warning|Unsupported)|Unsupported): [^|]*")
 
 
 @dataclass(frozen=True, order=True)

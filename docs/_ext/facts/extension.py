@@ -207,8 +207,8 @@ def _visit_table(writer, node: facts_table) -> None:
         return f"{builder.get_relative_uri(builder.current_docname, page)}#{box.identifier(name)}" if page else None
 
     draw: dict[str, Callable[[], str]] = {
-        "table": lambda: tables.operations(env.facts["entries"], env.facts["version"], page_of),
-        "views": lambda: tables.views(env.facts["views"], env.facts["version"]),
+        "table": lambda: tables.operations(env.facts["entries"], env.facts["version"], page_of, env.facts["recorded"]),
+        "views": lambda: tables.views(env.facts["views"], env.facts["version"], env.facts["recorded"]),
         "versions": lambda: tables.versions(_folder(builder.app, "facts_records"), page_of),
         "all": lambda: tables.all_of_torch(
             _folder(builder.app, "facts_records"), cache.installed_version(), page_of, _official(builder.config)

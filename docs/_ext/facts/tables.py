@@ -19,8 +19,13 @@ PageLink = Callable[[str], "str | None"]
 
 
 def _fails(facts: Mapping[str, Any], fact: str) -> bool:
-    """Whether something plainly does not work; an answer that depends on the sample is neither yes nor no."""
-    return str(facts.get(fact, "works")).startswith(("raises ", "differs ", "other ", "nothing ", "result "))
+    """Whether something works with no sample; an answer that depends on the sample otherwise is neither yes nor no."""
+    bad = ("raises ", "differs ", "other ", "nothing ", "result ")
+    return all(part.startswith(bad) for part in wording.parts(facts.get(fact, "works")))
+
+
+def _differentiable(facts: Mapping[str, Any]) -> bool:
+    return "yes" in wording.parts(facts.get("gradient"))
 
 
 COLUMNS = (
@@ -46,12 +51,12 @@ FILTERS: dict[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
             "storage_permuted" in f and wording.short(f.get("storage", "")) != wording.short(f["storage_permuted"])
         ),
     ),
-    "gradient": ("has a gradient", lambda f: f.get("gradient") == "yes"),
+    "gradient": ("has a gradient", _differentiable),
     "zero": ("gradient is zero everywhere", lambda f: f.get("gradient") == "zero everywhere"),
     "none": ("has no gradient", lambda f: f.get("gradient") in record.NO_GRADIENT),
     "raises": (
         "backward raises though it has a grad_fn",
-        lambda f: str(f.get("gradient")).startswith("backward raises"),
+        lambda f: all(part.startswith("backward raises") for part in wording.parts(f.get("gradient"))),
     ),
     "twice": ("second backward works", lambda f: f.get("second_backward") == "works"),
     "retain": ("second backward needs retain_graph", lambda f: f.get("second_backward") == "needs retain_graph"),
@@ -70,9 +75,9 @@ FILTERS: dict[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
     "complex": ("refuses complex64", lambda f: "complex64" in (f.get("dtypes_refused") or ())),
     "double": (
         "has no gradient of the gradient",
-        lambda f: f.get("gradient") == "yes" and _fails(f, "double_backward"),
+        lambda f: _differentiable(f) and _fails(f, "double_backward"),
     ),
-    "forward": ("has no forward mode", lambda f: f.get("gradient") == "yes" and _fails(f, "forward_mode")),
+    "forward": ("has no forward mode", lambda f: _differentiable(f) and _fails(f, "forward_mode")),
     "vmap": ("does not work under vmap", lambda f: _fails(f, "vmap")),
     "break": ("is not captured by torch.compile", lambda f: _fails(f, "compile")),
     "meta": ("does not work on the meta device", lambda f: _fails(f, "meta")),
@@ -81,8 +86,11 @@ FILTERS: dict[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
 }
 
 
-def operations(entries: Mapping[str, Entry], version: str, page_of: PageLink) -> str:
-    """Return the table of all operations that have a box."""
+UNRECORDED = "; there is no record of this version to hold them against"
+
+
+def operations(entries: Mapping[str, Entry], version: str, page_of: PageLink, recorded: bool = True) -> str:
+    """Return the table of all operations that have a box; ``recorded`` False says that there is no record of this torch."""
     rows = []
     for name, entry in sorted(entries.items(), key=lambda item: item[0].strip("_")):
         if "call" not in entry:
@@ -96,7 +104,7 @@ def operations(entries: Mapping[str, Entry], version: str, page_of: PageLink) ->
         rows.append(
             _row(name, record.with_usual(entry["facts"]), page_of(name), f"<code>{escape(entry['call'])}</code>")
         )
-    return _table(COLUMNS, rows, f"{len(entries)} operations, measured on torch {version}, CPU", "operations")
+    return _table(COLUMNS, rows, f"{len(entries)} operations, measured on torch {version}, CPU{'' if recorded else UNRECORDED}", "operations")
 
 
 def _first_line(answer: str) -> str:
@@ -156,8 +164,9 @@ def _has(row: str) -> str:
 # -------------------------------------------------------------------------------------------- views
 
 
-def views(facts: Mapping[str, Mapping[str, str]], version: str) -> str:
+def views(facts: Mapping[str, Mapping[str, str]], version: str, recorded: bool = True) -> str:
     """Return the tables of the page on views: the official list, what it lacks, what copies, and the finer points."""
+    note = "" if recorded else UNRECORDED
     listed = {call: name for name, call in view_list.OFFICIAL.items()}
     shares = [call for call in view_list.OTHERS if _shares(facts[call])]
     keeps = [call for call in view_list.OTHERS if not _shares(facts[call])]
@@ -166,7 +175,7 @@ def views(facts: Mapping[str, Mapping[str, str]], version: str) -> str:
         _views_table(
             [(name, call) for call, name in listed.items()],
             facts,
-            f"The {len(listed)} entries of the official list, torch {version}, CPU",
+            f"The {len(listed)} entries of the official list, torch {version}, CPU{note}",
             "official",
             "Listed as",
         ),
@@ -294,7 +303,8 @@ def all_of_torch(records: Path, version: str, page_of: PageLink, official: Calla
         others = [f"{wording.label(fact)}: {wording.one(facts, fact)}" for fact, _ in wording.seldom(facts)]
         if name in reasons:
             others.insert(0, f"Finite differences: {reasons[name]['reason']}")
-        address = page_of(name) or (official(entry["path"]) if entry.get("path") else None)
+        path = entry.get("path") or ""  # without the variant that the database adds to some names
+        address = page_of(name) or page_of(path.removeprefix("Tensor.")) or (official(path) if path else None)
         rows.append(_row(name, facts, address, more=f"<td>{escape('; '.join(others) or '–')}</td>"))
     caption = f"{len(rows)} operations, measured on torch {found['torch']}, CPU, on samples of torch's own tests"
     return _table((*COLUMNS, "Not plain"), rows, caption, "all", kind="facts-all")

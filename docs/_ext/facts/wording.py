@@ -103,10 +103,16 @@ def error_of(value: str) -> str:
     return value.removeprefix("backward ").removeprefix("raises ").removeprefix("refused: ")
 
 
+def parts(value: Any) -> list[str]:
+    """Return the answers that a value holds: several where it depends on the sample."""
+    text = str(value)
+    return text.removeprefix("depends: ").split(" | ") if text.startswith("depends: ") else [text]
+
+
 def short(value: str) -> str:
     """Return a value cut to what fits on a line: ``raises RuntimeError`` without the message."""
     if value.startswith("depends: "):
-        return "depends: " + " | ".join(dict.fromkeys(map(short, value.removeprefix("depends: ").split(" | "))))
+        return "depends: " + " | ".join(dict.fromkeys(map(short, parts(value))))
     if not is_error(value):
         return value
     head, _, _ = value.partition(": ") if not value.startswith("refused") else ("refused", "", "")
@@ -229,7 +235,7 @@ def changed(facts: Facts) -> str:
 def seldom(facts: Facts) -> list[tuple[str, str]]:
     """Return ``(fact, value)`` for what is not the plain "works" among the facts that nearly always work."""
     found = []
-    differentiable = facts.get("gradient") in ("yes", "zero everywhere")
+    differentiable = bool({"yes", "zero everywhere"} & set(parts(facts.get("gradient"))))
     for fact in SELDOM:
         value = facts.get(fact)
         if value in (None, "works", "no gradient", "no floating point input", {}, []):

@@ -34,23 +34,24 @@ class Page:
 class _Running:
     """A page's process, seen from outside."""
 
-    def __init__(self, page, limits, private):
+    def __init__(self, page, limits):
         self.page, self.limits = page, limits
-        self.folder = tempfile.mkdtemp(prefix="page-")  # made and removed here: a page may be killed
+        self.folder = self.connection = self.process = None
         self.index, self.ended, self.late, self.began = 0, False, False, time.monotonic()
+
+    def start(self, private):
+        """Start the process. Raises OSError or EOFError where there is none to be had; `stop` is right at any moment."""
+        self.folder = tempfile.mkdtemp(prefix="page-")  # made and removed here: a page may be killed
         context = server.context()
         self.connection, there = context.Pipe(duplex=False)
-        self.process = context.Process(target=run.run_page, args=(there, page.items, limits, private, self.folder), name=page.name)
+        target = (there, self.page.items, self.limits, private, self.folder)
+        self.process = context.Process(target=run.run_page, args=target, name=self.page.name)
         try:
             self.process.start()
-        except (OSError, EOFError):
-            self.connection.close()
-            shutil.rmtree(self.folder, ignore_errors=True)
-            raise
         finally:
             there.close()
         # Until it says that it has begun, a process may still be importing torch.
-        self.deadline = time.monotonic() + 120 + limits.seconds
+        self.deadline = time.monotonic() + 120 + self.limits.seconds
 
     def step(self):
         """Take what the page has sent; True when it is over, and to be finished."""
@@ -95,19 +96,21 @@ class _Running:
         return f"its process ended (exit {code})"
 
     def stop(self):
-        """End the process and all that it started."""
-        if self.ended:
-            self.process.join(1)
-        run.end_children(self.process.pid)
-        if hasattr(os, "killpg"):
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-        code = self.process.exitcode
-        if code is None:
-            self.process.kill()
-        self.process.join()
-        self.connection.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """End the process, if it was started, and all that it started."""
+        if self.process is not None and self.process.pid is not None:
+            if self.ended:
+                self.process.join(1)
+            run.end_children(self.process.pid)
+            if hasattr(os, "killpg"):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self.process.pid, signal.SIGKILL)
+            if self.process.exitcode is None:
+                self.process.kill()
+            self.process.join()
+        if self.connection is not None:
+            self.connection.close()
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def run_pages(pages, limits, jobs=None, private=(), watch=None):
@@ -124,9 +127,13 @@ def run_pages(pages, limits, jobs=None, private=(), watch=None):
         while todo or running or over:
             while todo and len(running) < jobs:
                 page = todo.pop()
+                one = _Running(page, limits)
+                running.append(one)  # before it starts: an interrupt may come at any moment, and Python waits for its children
                 try:
-                    running.append(_Running(page, limits, private))
+                    one.start(private)
                 except (OSError, EOFError) as error:
+                    running.remove(one)
+                    one.stop()
                     page.fail(0, run.Failure(page.items[0].line, f"no process for this page: {error}"))
                     done.append(page)
             for one in over:  # now that the next ones run: taking a process apart takes a while
