@@ -171,25 +171,15 @@ def test_a_second_build_in_the_same_folder_says_so(tmp_path):
 def test_an_interrupt_while_a_process_starts_ends_that_process(monkeypatch):
     from _ext.sessions import pool, run, server, source
 
-    real, started = server.context(), []
+    kind, started = server.context().Process, []
+    start = kind.start
 
-    class Context:
-        Pipe = staticmethod(real.Pipe)
+    def interrupted(process):
+        start(process)
+        started.append(process)
+        raise KeyboardInterrupt
 
-        @staticmethod
-        def Process(*args, **kwargs):
-            process = real.Process(*args, **kwargs)
-            start = process.start
-
-            def interrupted():
-                start()
-                started.append(process)
-                raise KeyboardInterrupt
-
-            process.start = interrupted
-            return process
-
-    monkeypatch.setattr(server, "context", lambda: Context)
+    monkeypatch.setattr(kind, "start", interrupted)
     page = pool.Page("a", "a.md", [source.Item("code-cell", 3, "import time; time.sleep(1000)")])
     with pytest.raises(KeyboardInterrupt):
         pool.run_pages([page], run.Limits())
