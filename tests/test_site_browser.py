@@ -117,7 +117,7 @@ def test_copy_takes_code_and_nothing_else(page, address):
         buttons.nth(at).focus()
         page.keyboard.press("Enter")
         wanted = item.source if item.kind == source.CELL else promised(item.source)
-        page.wait_for_function("async (wanted) => (await navigator.clipboard.readText()).trim() === wanted.trim()", arg=wanted, timeout=5000)
+        page.wait_for_function("async (wanted) => (await navigator.clipboard.readText()).trim() === wanted.trim()", arg=wanted)
     assert len(seen) == 3
 
 

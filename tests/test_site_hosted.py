@@ -10,6 +10,7 @@ import tiny
 import yaml
 from _ext.site import hosted, offline
 from bs4 import BeautifulSoup
+from playwright.sync_api import expect
 
 PAGES = {
     "index.md": "# Tiny\n\nThe first sentence of it all.\n\n```{toctree}\nsub/a\nsub/b\n```\n",
@@ -70,10 +71,10 @@ def test_missing_page_in_a_browser(published, browser, serve):
     page = (published / "404.html").read_text("utf-8")
     tab.route(f"{server}/guide/**", lambda route: answer(route, published, server, page))
     tab.goto(f"{server}/guide/very/deep/nothing.html")
-    assert tab.get_by_role("heading", name="Page not found").is_visible()
+    expect(tab.get_by_role("heading", name="Page not found")).to_be_visible()
     assert not failed
     tab.locator(".sidebar-tree a", has_text="Page A").click()
-    assert tab.get_by_role("heading", name="Page A").is_visible()
+    expect(tab.get_by_role("heading", name="Page A")).to_be_visible()
     tab.close()
 
 
