@@ -111,6 +111,16 @@ def test_what_plainly_works_is_not_shown():
     assert {"torch.vmap", "torch.compile", "Meta device", "Fake tensors"} <= set(rows(drawn("unique")))
 
 
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_what_does_not_plainly_work_is_shown(name):
+    facts = record.with_usual(ENTRIES[name].get("facts", {"gradient": "none"}))
+    plain = (None, "works", "no gradient", "no floating point input", {}, [])
+    told = {fact for fact in wording.SELDOM if facts.get(fact) not in plain}
+    if facts["gradient"] not in ("yes", "zero everywhere"):
+        told -= {"double_backward", "forward_mode", "dtypes_backward_refused"}  # the row on the gradient says it
+    assert {wording.label(fact) for fact in told} <= set(rows(drawn(name)))
+
+
 def test_errors_are_linked_where_the_index_has_a_page():
     asked = []
 

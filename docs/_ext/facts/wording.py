@@ -242,8 +242,6 @@ def seldom(facts: Facts) -> list[tuple[str, str]]:
             continue
         if fact in ("double_backward", "forward_mode", "dtypes_backward_refused") and not differentiable:
             continue  # the gradient's own row says it
-        if fact == "fullgraph" and value == facts.get("compile"):
-            continue
         found.append((fact, value))
     return found
 
