@@ -1,8 +1,9 @@
-"""The box and the tables: what they say follows from the record's entry, and nothing needs torch."""
+"""The box and the tables: what they say follows from the record's entry, and drawing them needs no torch."""
 
 import re
 import subprocess
 import sys
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -119,6 +120,23 @@ def test_what_does_not_plainly_work_is_shown(name):
     if facts["gradient"] not in ("yes", "zero everywhere"):
         told -= {"double_backward", "forward_mode", "dtypes_backward_refused"}  # the row on the gradient says it
     assert {wording.label(fact) for fact in told} <= set(rows(drawn(name)))
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+@pytest.mark.parametrize("name", [name for name, entry in ENTRIES.items() if "call" not in entry])
+def test_what_a_box_shows_runs_below_import_torch(name):
+    html = drawn(name, codes={effect.question: effect.code for effect in OPERATIONS[name].effects})
+    setup, *codes = (unescape(text) for text in re.findall("<pre[^>]*><code>(.*?)</code></pre>", html, re.DOTALL))
+    assert len(codes) == len(ENTRIES[name]["effects"])
+    for code, answer in zip(codes, ENTRIES[name]["effects"].values()):
+        names = {}
+        exec(f"import torch\n{setup}", names)
+        if re.match(r"\w+Error: ", answer):
+            with pytest.raises(Exception) as raised:
+                exec(code, names)
+            assert answer.startswith(type(raised.value).__name__)
+        else:
+            exec(code, names)
 
 
 def test_errors_are_linked_where_the_index_has_a_page():

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from _ext.facts import probes
+from _ext.facts.effects import effect
 from _ext.facts.samples import DTYPES, Sample, in_place_twin, sample, values, with_out
 from _ext.facts.targets import ask
 
@@ -307,6 +308,16 @@ def test_numpy_parity():
     assert ask("numpy", probes.numpy_parity, of("x.exp()"), raising) == {
         "numpy": "raises RuntimeError: broken on purpose"
     }
+
+
+def test_effects_answer_yes_no_and_what_is_raised():
+    setup = "x = torch.ones(2, requires_grad=True)"
+    assert effect(setup, "y = x * 2\ny.requires_grad") == "yes"
+    assert effect(setup, "x.detach().requires_grad") == "no"
+    assert effect(setup, "x.sum().backward()\nx.grad") == "tensor([1., 1.])"
+    assert effect(setup, "(x * 2).backward()") == "RuntimeError: grad can be implicitly created only for scalar outputs"
+    with pytest.raises(NameError):
+        effect("x = values(2)", "x")  # a reader has torch, and no helper of this site
 
 
 def by_dtype(call):

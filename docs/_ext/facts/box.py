@@ -155,7 +155,7 @@ def _effect_rows(entry: Entry, codes: Mapping[str, str], link: ErrorLink) -> lis
         error = re.match(r"(\w+(?:Error|Exception|Warning)): ", answer)
         word = f"raises {error[1]}" if error else answer
         told = f"<pre><code>{escape(codes[question])}</code></pre>" if question in codes else ""
-        if "graph.bytes" in told:
+        if "held()" in told:
             told += "<p>The bytes of all tensors that the graph saved for backward and that are still alive.</p>"
         if error:
             told += prose(f"`{answer}`", link)
