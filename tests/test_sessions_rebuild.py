@@ -1,6 +1,5 @@
 """After an edit only what it touches runs again, and two builds of the same sources are equal."""
 
-import filecmp
 import os
 import shutil
 import time
@@ -92,17 +91,10 @@ def test_two_clean_builds_are_equal_on_any_path_and_on_any_day(tmp_path):
         status, printed, site = tiny.make_site(tmp_path / name, pages, environment=environment)
         assert status == 0, printed
         sites.append(site)
-    assert differences(*sites) == []
+    assert tiny.differences(*sites) == []
 
 
 PLOT = "\n```{code-cell}\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\n```\n"
-
-
-def differences(one, two):
-    """List the files that are not equal byte for byte, or are in one folder only."""
-    names = {path.relative_to(folder) for folder in (one, two) for path in Path(folder).rglob("*") if path.is_file()}
-    return sorted(str(name) for name in names if not all((folder / name).is_file() for folder in (one, two))
-                  or not filecmp.cmp(one / name, two / name, shallow=False))
 
 
 def test_a_difference_would_be_seen(tmp_path):
@@ -111,5 +103,5 @@ def test_a_difference_would_be_seen(tmp_path):
         (tmp_path / name / "same").write_text("1")
         (tmp_path / name / "other").write_text(name)
     (tmp_path / "a" / "alone").write_text("")
-    assert differences(tmp_path / "a", tmp_path / "b") == ["alone", "other"]
+    assert tiny.differences(tmp_path / "a", tmp_path / "b") == ["alone", "other"]
     shutil.rmtree(tmp_path / "a")

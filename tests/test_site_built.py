@@ -1,6 +1,9 @@
-"""The built site as files: nothing of this machine, nothing from elsewhere, no dead link."""
+"""The built site as files: nothing of this machine, nothing from elsewhere, no dead link, the same wherever it is built."""
 
+import os
 import re
+import shutil
+import subprocess
 import sys
 import zlib
 from functools import cache
@@ -9,7 +12,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 from bs4 import BeautifulSoup
-from tiny import ROOT
+from tiny import ROOT, differences
 
 
 @cache
@@ -121,3 +124,15 @@ def test_plots_have_a_text_alternative(documents, site):
         if not image.get("alt") or image["alt"].endswith((".svg", ".png"))
     ]
     assert not bare
+
+
+def test_the_site_is_the_same_when_built_elsewhere_and_at_another_hour(site, tmp_path):
+    other = tmp_path / "a longer name" / "copy"
+    for name in ("docs", "examples"):
+        shutil.copytree(ROOT / name, other / name, ignore=shutil.ignore_patterns("_build", "__pycache__"))
+    shutil.copy(ROOT / "conf.py", other)
+    environment = {**os.environ, "PYTHONPATH": "docs", "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "SITE_URL": "", "GITHUB_REPOSITORY": ""}
+    arguments = [sys.executable, "-m", "_ext.site", "html", "docs", "build", "-c", ".", "-W", "-j", "1", "-q"]
+    ran = subprocess.run(arguments, cwd=other, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert ran.returncode == 0, ran.stdout
+    assert differences(site.folder, other / "build/html") == []

@@ -1,5 +1,6 @@
 """Make and build a tiny site with the project's own configuration, for tests that need a page or a fault of their own."""
 
+import filecmp
 import os
 import subprocess
 import sys
@@ -73,3 +74,10 @@ def write_site(folder, pages, conf=""):
 def command(builder="html", options=("-W", "-q")):
     """The arguments that build a tiny site from its own folder."""
     return [sys.executable, "-m", "_ext.site", builder, "docs", "build", "-c", ".", *options]
+
+
+def differences(one, two):
+    """List the files that are not equal byte for byte, or are in one folder only."""
+    names = {path.relative_to(folder) for folder in (one, two) for path in Path(folder).rglob("*") if path.is_file()}
+    return sorted(str(name) for name in names if not all((folder / name).is_file() for folder in (one, two))
+                  or not filecmp.cmp(one / name, two / name, shallow=False))
