@@ -1,6 +1,8 @@
 """Facts in a build, on tiny sites: measured once, drawn from the cache, held against the record, never in Sphinx's process."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -173,3 +175,19 @@ def test_two_measurements_are_equal(tmp_path):
         assert main(["--records", str(tmp_path / folder), "measure", *names]) == 0
     one, other = (record.path_of(tmp_path / folder, VERSION).read_bytes() for folder in ("one", "other"))
     assert one == other
+
+
+def test_another_python_measures_again(monkeypatch):
+    before = cache.code_digest()  # a TypeError is worded by Python
+    monkeypatch.setattr("platform.python_version", lambda: "3.99.0")
+    assert cache.code_digest() != before
+
+
+def test_the_cache_knows_all_code_that_measures():
+    """A change in a module that a worker imports must not leave old answers in the cache."""
+    code = (
+        "import sys, _ext.facts.targets, _ext.facts.views, _ext.facts.gather\n"
+        "print(*(name.rpartition('.')[2] for name in sys.modules if name.startswith('_ext.facts.')))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(ran.stdout.split()) - {"operations"} == set(cache.MEASURING)  # a sample has a digest of its own

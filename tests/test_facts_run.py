@@ -82,6 +82,48 @@ def test_a_step_that_wants_all_memory_is_told_so(start, step):
     assert found[spec, "also_fine"] == "yes"
 
 
+def one_worker(start, *specs, **options):
+    """Ask all of these of one worker, one after the other."""
+    found = list(measure(list(specs), workers=1, **{**start, **options}))
+    assert len(found) == len({(answer.spec, answer.step) for answer in found}), "asked again, and answered twice"
+    return {(answer.spec[0], answer.step[0]): answer.value for answer in found}
+
+
+@pytest.mark.skipif(not LINUX, reason="memory is limited on Linux alone")
+def test_memory_that_a_target_keeps_is_not_the_next_ones(start):
+    found = one_worker(start, ("one", "keeps"), ("other", "wants"), limits=Limits(memory=1 << 30))
+    assert found == {("one", "keeps"): "kept", ("other", "wants"): 700 << 20}
+
+
+@pytest.mark.skipif(not LINUX, reason="a signal ends a process on Linux")
+@pytest.mark.parametrize("step", ["dies_later", "dies_when_it_goes", "hangs_the_next"])
+def test_what_a_target_leaves_behind_is_not_blamed_on_the_next(start, step):
+    others = [(name, "takes_a_second", "also_fine") for name in "ab"]
+    found = one_worker(start, ("one", step), *others, limits=Limits(seconds=3))
+    assert found.pop(("one", step)) == "alive"
+    assert set(found.values()) == {"yes"} and len(found) == 4
+
+
+@pytest.mark.skipif(not LINUX, reason="a signal ends a process on Linux")
+def test_a_target_that_dies_by_itself_is_asked_again_once(start):
+    began = time.monotonic()
+    found = one_worker(start, ("one", "also_fine"), ("other", "crashes", "hangs", "also_fine"), limits=Limits(seconds=1))
+    assert found["other", "crashes"] == Failure("kills the process (SIGSEGV)")
+    assert found["other", "hangs"] == Failure("does not end within 1 s")
+    assert found["one", "also_fine"] == found["other", "also_fine"] == "yes"
+    assert time.monotonic() - began < 30
+
+
+def test_each_target_finds_the_switches_of_torch_as_they_come(start):
+    found = one_worker(
+        {**start, "opener": "facts_targets:open_afresh"}, ("one", "looks", "switches"), ("other", "looks")
+    )
+    assert found["one", "switches"] == "switched"
+    assert found["one", "looks"] == found["other", "looks"] == [
+        "torch.float32", "cpu", True, False, False, 1, "tensor(0.3333)", True, 0,
+    ]  # fmt: skip
+
+
 @pytest.mark.skipif(not LINUX, reason="seen on Linux")
 def test_the_call_that_kills_its_process_on_this_torch(start):
     spec = ("a", "crashes_for_real", "also_fine")

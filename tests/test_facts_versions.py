@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from _ext.facts import differences, everything, record, tables
+from _ext.facts import cache, differences, everything, processes, record, tables
 from _ext.facts.__main__ import RECORDS, main
 from _ext.facts.record import Change
 
@@ -128,6 +128,16 @@ def test_what_torch_wraps_for_its_own_tests_is_compiled_as_its_users_call_it():
 
     assert OpInfoTarget("nn.functional.dropout").answer(("probe", "compile")) == {"compile": "works"}
     assert OpInfoTarget("svd_lowrank").answer(("probe", "compile"))["compile"].startswith("not measured: called through a wrapper")
+
+
+def test_what_torch_warns_of_once_a_process_is_told_of_each_operation(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "cores", lambda: 1)  # one worker takes them all
+    names = ["index_reduce.mean", "index_reduce.prod", "sparse.sampled_addmm"]
+    assert main(["--records", str(tmp_path), "all", *names]) == 0
+    entries = record.load(everything.path_of(tmp_path, cache.installed_version()))["operations"]
+    beta = ["UserWarning: index_reduce() is in beta and the API may change at any time."]
+    # The last one's warning is of the sparse layout: making its samples says it too.
+    assert [entries[name]["facts"].get("warns") for name in names] == [beta, beta, None]
 
 
 def test_another_text_of_a_warning_is_another_wording():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -18,7 +19,9 @@ from .operations import OPERATIONS
 from .record import Change, Entry
 
 # A change in one of these can change an answer.
-MEASURING = ("tree", "samples", "probes", "effects", "targets", "gather", "record", "run", "views", "view_list")
+MEASURING = (
+    "tree", "samples", "probes", "effects", "targets", "gather", "record", "run", "processes", "views", "view_list",
+)  # fmt: skip
 
 
 def installed_version() -> str:
@@ -33,7 +36,7 @@ def code_digest() -> str:
     """Return a short hash of the code that measures and of the versions it measures with."""
     folder = Path(__file__).parent
     sources = [(folder / f"{name}.py").read_bytes() for name in MEASURING if (folder / f"{name}.py").exists()]
-    versions = [metadata.version(package) for package in ("torch", "numpy")]
+    versions = [platform.python_version(), *(metadata.version(package) for package in ("torch", "numpy"))]
     return hashlib.sha256(b"\0".join([*sources, *(version.encode() for version in versions)])).hexdigest()[:16]
 
 

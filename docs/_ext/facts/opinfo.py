@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import re
+import warnings
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -16,11 +17,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import probes, processes
+from . import probes
 from .gather import first_fact
 from .samples import Sample, copied, dtype_name, run
-from .targets import ask
-from .tree import same_metadata, tensors
+from .targets import ask, start_afresh
+from .tree import said, same_metadata, tensors
 
 MAIN_DTYPES = (torch.float64, torch.complex128, torch.int64, torch.bool, torch.float32, torch.bfloat16)
 LOOKED_AT = 60  # samples that are made in the main dtype; the database may make thousands
@@ -78,6 +79,7 @@ class OpInfoTarget:
     def __init__(self, name: str) -> None:
         self.info = database()[name]
         self._samples: dict[torch.dtype, list[Sample]] = {}
+        self._told: set[str] = set()  # what was warned of as samples were made: not of the operation
         self.dtype = next((dtype for dtype in MAIN_DTYPES if dtype in self.info.dtypes), torch.float64)
 
     def steps(self) -> list[tuple[str, ...]]:
@@ -99,6 +101,8 @@ class OpInfoTarget:
             # One sample is asked of these two.
             other = self._unwrapped(samples[0])
             answers = [ask(probe, probes.OF_A_SAMPLE[probe], other) if other else {probe: WRAPPED}]
+        if probe == "result" and answers[0].get("warns"):
+            answers[0]["warns"] = [text for text in answers[0]["warns"] if text not in self._told]
         return merged(answers)
 
     def _unwrapped(self, sample: Sample) -> Sample | None:
@@ -117,7 +121,10 @@ class OpInfoTarget:
 
     def _of(self, dtype: torch.dtype) -> list[Sample]:
         if dtype not in self._samples:
-            self._samples[dtype] = self._make(dtype)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                self._samples[dtype] = self._make(dtype)
+            self._told |= {said(warning.message) for warning in caught}
         return self._samples[dtype]
 
     def _make(self, dtype: torch.dtype) -> list[Sample]:
@@ -215,6 +222,5 @@ def _without_sizes(value: Any) -> str:
 
 def open_target(spec: tuple[str, ...]) -> OpInfoTarget:
     """Return the target that the spec ``("opinfo", NAME)`` names."""
-    torch.set_num_threads(1)
-    processes.spare_the_stopwatch()
+    start_afresh()
     return OpInfoTarget(spec[1])

@@ -115,7 +115,10 @@ def cpu_seconds() -> float:
 
 
 def limit_memory(beyond: int) -> None:
-    """Allow this process ``beyond`` bytes of memory more than it has now, and no core file. Does nothing on Windows."""
+    """Allow this process ``beyond`` bytes of memory more than it has now, and no core file. Does nothing on Windows.
+
+    A later call counts from what the process has then.
+    """
     try:
         import resource
     except ImportError:
@@ -125,7 +128,9 @@ def limit_memory(beyond: int) -> None:
         pages = int(open("/proc/self/statm").read().split()[0])
     except OSError:
         return  # macOS does not hold processes to RLIMIT_AS
-    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + beyond,) * 2)
+    bound, hard = pages * resource.getpagesize() + beyond, resource.getrlimit(resource.RLIMIT_AS)[1]
+    # The soft limit alone: a hard one could not be raised again.
+    resource.setrlimit(resource.RLIMIT_AS, (bound if hard == resource.RLIM_INFINITY else min(bound, hard), hard))
 
 
 def alarm(seconds: float) -> None:

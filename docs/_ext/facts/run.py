@@ -2,8 +2,9 @@
 
 ``measure`` starts one process, the hub; the hub imports what probes need, computes nothing, and starts the workers.
 Where the system can fork, a worker is a copy of the hub and takes a few targets; elsewhere a worker is a fresh process
-and takes many. A worker tells which step it begins and what came out. When it dies or overruns, the step it was in gets that
-as its answer, and another worker goes on with the step after it.
+and takes many. A worker tells which step it begins and what came out. When it dies or overruns in its first target, the
+step it was in gets that as its answer, and another worker goes on with the step after it. In a later target an earlier one
+may be to blame: another worker begins with that step.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ OPEN: Step = ("open",)  # the step that stands for making the samples
 
 @dataclass(frozen=True)
 class Limits:
-    """What one step may take: seconds of wall time, and bytes of memory beyond what the process had at its start."""
+    """What one step may take: seconds of wall time, and bytes of memory beyond what the process had before its target."""
 
     seconds: float = 60.0
     memory: int = 4 << 30
@@ -116,6 +117,7 @@ class _Worker:
     step: Step = OPEN
     began: float = 0.0
     done: int = 0
+    used: bool = False  # has finished a target
 
 
 def _hub(
@@ -189,14 +191,14 @@ def _listen(worker: _Worker, parent: Connection) -> bool:
         worker.step = ()
     elif kind == "finished":
         worker.work = [item for item in worker.work if item[0] != rest[0]]
-        worker.step, worker.done = OPEN, 0
+        worker.step, worker.done, worker.used = OPEN, 0, True
         if worker.work:
             worker.spec, worker.done = worker.work[0]
     return True
 
 
 def _left_by(worker: _Worker, parent: Connection, limits: Limits, hung: bool = False) -> list[Work]:
-    """Join a worker that is no more, answer for the step it died in, and return what it leaves to do."""
+    """Join a worker that is no more, answer for the step it died in where that is to blame, and return what it leaves to do."""
     worker.process.join()
     worker.connection.close()
     if not worker.work:
@@ -209,7 +211,9 @@ def _left_by(worker: _Worker, parent: Connection, limits: Limits, hung: bool = F
     else:
         text = f"ends the process (exit code {code})"
     rest = worker.work[1:]
-    if worker.step == ():  # between two steps: nothing to blame, go on
+    # Between two steps there is nothing to blame. After another target the step is asked once more, in a worker that is
+    # not used: heap that was damaged, a thread that was left running or a handler that was set can be an earlier target's.
+    if worker.step == () or worker.used:
         return [[(worker.spec, worker.done), *rest]]
     parent.send(Answer(worker.spec, worker.step, Failure(text), 0.0))
     if worker.step == OPEN:
@@ -225,27 +229,32 @@ def _work(hub: Connection, work: Work, limits: Limits, opener: str) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (1, 2):
         os.dup2(null, descriptor)
-    processes.limit_memory(limits.memory)
     open_target = _named(opener)
     for spec, done in work:
-        try:
-            target = open_target(spec)
-            steps = target.steps()
-        except Exception as error:
-            hub.send(("begin", spec, OPEN, 0))
-            hub.send(("answer", Answer(spec, OPEN, Failure(f"{type(error).__name__}: {error}"), 0.0)))
-            hub.send(("finished", spec))
-            continue
-        for index, step in list(enumerate(steps))[done:]:
-            hub.send(("begin", spec, step, index))
-            started = time.process_time()
-            processes.alarm(limits.seconds + 5)  # should the hub be gone, nothing may hang for ever
-            value = _answer(target, step, limits)
-            processes.alarm(0)
-            hub.send(("answer", Answer(spec, step, value, time.process_time() - started)))
-        hub.send(("finished", spec))
+        _ask(hub, spec, done, limits, open_target)
     hub.close()
     os._exit(0)  # torch takes a while to tear down, and there is nothing to clean up
+
+
+def _ask(hub: Connection, spec: Spec, done: int, limits: Limits, open_target: Callable[[Spec], Any]) -> None:
+    """Ask one target; a function of its own, so that the target is gone before the next one's memory is limited."""
+    processes.limit_memory(limits.memory)
+    try:
+        target = open_target(spec)
+        steps = target.steps()
+    except Exception as error:
+        hub.send(("begin", spec, OPEN, 0))
+        hub.send(("answer", Answer(spec, OPEN, Failure(f"{type(error).__name__}: {error}"), 0.0)))
+        hub.send(("finished", spec))
+        return
+    for index, step in list(enumerate(steps))[done:]:
+        hub.send(("begin", spec, step, index))
+        started = time.process_time()
+        processes.alarm(limits.seconds + 5)  # should the hub be gone, nothing may hang for ever
+        value = _answer(target, step, limits)
+        processes.alarm(0)
+        hub.send(("answer", Answer(spec, step, value, time.process_time() - started)))
+    hub.send(("finished", spec))
 
 
 def _answer(target: Any, step: Step, limits: Limits) -> Any:

@@ -102,10 +102,23 @@ def bad_call(operation: Operation, text: str) -> str:
         return probes.bad_call(lambda: eval(text, names))
 
 
+def start_afresh() -> None:
+    """Set torch's switches to what a new process has: a worker takes several targets, and one may change them."""
+    torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
+    torch.set_grad_enabled(True)
+    torch.autograd.set_detect_anomaly(False)
+    torch.set_deterministic_debug_mode("default")
+    torch.set_printoptions(profile="default")
+    torch.set_warn_always(True)  # else what torch says once a process is said to the first target alone
+    torch.manual_seed(0)
+    processes.spare_the_stopwatch()
+
+
 def open_target(spec: tuple[str, ...]) -> Target:
     """Return the target that a spec names: ``("operation", NAME)`` or ``("views",)``."""
-    torch.set_num_threads(1)
-    processes.spare_the_stopwatch()
+    start_afresh()
     if spec[0] == "operation":
         return OperationTarget(OPERATIONS[spec[1]])
     if spec[0] == "views":
