@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from _ext.facts import box, record, tables, wording
+from _ext.facts import box, everything, record, tables, view_list, wording
 from _ext.facts.__main__ import RECORDS
 from _ext.facts.operations import OPERATIONS
 
@@ -247,6 +247,37 @@ def test_the_page_on_views_shows_every_call_once_a_table():
     assert "x.flip(0)" in copies and "x.flip(0)" not in missing
 
 
+@pytest.mark.parametrize("version", record.versions(RECORDS, everything.PREFIX))
+def test_the_page_on_views_names_every_operation_that_is_recorded_to_share_memory(version):
+    database = record.load(everything.path_of(RECORDS, version))
+    html = tables.views(VIEWS, version, database=database)
+    Balanced(html)
+    shown = " ".join(map(unescape, re.findall(r"<code>(.*?)</code>", html))).replace("x[0, 2:]", "x.__getitem__")
+    sharing = [
+        name
+        for name, entry in database["operations"].items()
+        if any(
+            word in ("view", "same object")
+            for fact in ("storage", "storage_permuted")
+            for answer in str(entry["facts"][fact]).removeprefix("depends: ").split(" | ")
+            for word in answer.split(" + ")
+        )
+    ]
+    assert len(sharing) > 60
+    for name in sharing:
+        own = (database["operations"][name]["path"] or name).removeprefix("Tensor.")
+        assert re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)|[.\s]{re.escape(own)}(?!\w)", shown), name
+    some = html[html.index("Shares memory in some calls") : html.index("Looks like a view")]
+    assert "<code>nn.functional.dropout2d</code>" in some and "depends: copy | same object" in some
+    assert "<code>nn.functional.dropout</code>" not in some and "<code>take_along_dim</code>" not in some
+
+
+def test_calls_are_told_by_what_they_call():
+    assert view_list.name_of("x.t().contiguous()") == "contiguous"
+    assert view_list.name_of("torch.linalg.diagonal(x)") == "linalg.diagonal"
+    assert view_list.name_of("x[:1].T") == "T" and view_list.name_of("x[0, 2:]") == "__getitem__"
+
+
 def test_drawing_needs_no_torch():
     code = "import sys; sys.modules['torch'] = None; sys.modules['numpy'] = None\nfrom _ext.facts import box, tables, cache, extension"
     ran = subprocess.run(
@@ -272,6 +303,21 @@ def test_drawing_needs_no_torch():
 )
 def test_a_filter_looks_at_each_part_of_an_answer_that_depends(key, facts, wanted):
     assert tables.FILTERS[key][1](facts) is wanted
+
+
+@pytest.mark.parametrize(
+    "facts, told",
+    [
+        ({"in_place": "yes", "out": "yes"}, "in place, out="),
+        ({"in_place": "no", "out": "no"}, "–"),
+        ({"in_place": "raises RuntimeError: larger", "out": "depends: no | yes"}, "in place: raises on these samples, out= in some calls"),
+        ({"in_place": "yes", "out": "accepted, holds something else"}, "in place"),
+    ],
+)
+def test_a_table_tells_twins_that_are_there_in_some_calls(facts, told):
+    html = tables.operations({"op": {**ENTRIES["exp"], "facts": {**ENTRIES["exp"]["facts"], **facts}}}, VERSION, lambda name: None)
+    assert f"<td>{told}</td></tr>" in html
+    assert ("has an in-place twin" in html) == ("in place" in told) and ("takes out=" in html) == ("out=" in told)
 
 
 def test_tables_say_that_a_torch_has_no_record():

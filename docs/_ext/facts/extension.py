@@ -21,7 +21,7 @@ from sphinx.errors import SphinxError
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from . import box, cache, tables
+from . import box, cache, everything, tables
 from .gather import CannotMeasure
 from .operations import OPERATIONS
 from .run import MeasuringFailed
@@ -124,7 +124,7 @@ def _digests(env, boxes: dict[str, str], table_pages: dict[str, list[str]], reco
     files = [(path.name, path.stat().st_mtime_ns) for path in sorted(records.glob("*.json"))]
     of_table = {
         "table": [env.facts["entries"], boxes],
-        "views": env.facts["views"],
+        "views": [env.facts["views"], files, boxes],
         "versions": files,
         "all": [files, boxes],
     }
@@ -206,13 +206,15 @@ def _visit_table(writer, node: facts_table) -> None:
         page = env.facts["pages"].get(name)
         return f"{builder.get_relative_uri(builder.current_docname, page)}#{box.identifier(name)}" if page else None
 
+    records, version, official = _folder(builder.app, "facts_records"), cache.installed_version(), _official(builder.config)
+    facts = env.facts
     draw: dict[str, Callable[[], str]] = {
-        "table": lambda: tables.operations(env.facts["entries"], env.facts["version"], page_of, env.facts["recorded"]),
-        "views": lambda: tables.views(env.facts["views"], env.facts["version"], env.facts["recorded"]),
-        "versions": lambda: tables.versions(_folder(builder.app, "facts_records"), page_of),
-        "all": lambda: tables.all_of_torch(
-            _folder(builder.app, "facts_records"), cache.installed_version(), page_of, _official(builder.config)
+        "table": lambda: tables.operations(facts["entries"], facts["version"], page_of, facts["recorded"]),
+        "views": lambda: tables.views(
+            facts["views"], facts["version"], facts["recorded"], everything.latest(records, version), page_of, official
         ),
+        "versions": lambda: tables.versions(records, page_of),
+        "all": lambda: tables.all_of_torch(records, version, page_of, official),
     }
     writer.body.append(draw[node["kind"]]())
     raise nodes.SkipNode

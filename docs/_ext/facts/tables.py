@@ -14,8 +14,9 @@ from . import differences, everything, record, view_list, wording
 from .differences import Difference
 from .record import Entry
 
-# Given the name of an operation, the address of its page here, or None.
+# Given the name of an operation, the address of its page here, or None; given its path, that of its official page.
 PageLink = Callable[[str], "str | None"]
+OfficialLink = Callable[[str], "str | None"]
 
 
 def _fails(facts: Mapping[str, Any], fact: str) -> bool:
@@ -81,8 +82,8 @@ FILTERS: dict[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
     "vmap": ("does not work under vmap", lambda f: _fails(f, "vmap")),
     "break": ("is not captured by torch.compile", lambda f: _fails(f, "compile")),
     "meta": ("does not work on the meta device", lambda f: _fails(f, "meta")),
-    "twin": ("has an in-place twin", lambda f: f.get("in_place") == "yes"),
-    "out": ("takes out=", lambda f: f.get("out") == "yes"),
+    "twin": ("has an in-place twin", lambda f: f.get("in_place", "no") != "no"),
+    "out": ("takes out=", lambda f: "yes" in wording.parts(f.get("out"))),
 }
 
 
@@ -120,9 +121,7 @@ def _name(name: str, address: str | None, call: str = "") -> str:
 
 def _row(name: str, facts: Mapping[str, Any], address: str | None, call: str = "", more: str = "") -> str:
     has = " ".join(key for key, (_, test) in FILTERS.items() if test(facts))
-    twins = (
-        ", ".join(word for fact, word in (("in_place", "in place"), ("out", "out=")) if facts.get(fact) == "yes") or "–"
-    )
+    twins = ", ".join(filter(None, (_there(facts, "in_place", "in place"), _there(facts, "out", "out=")))) or "–"
     refused = wording.refused(facts)
     cells = (
         (wording.result(facts), None),
@@ -137,6 +136,14 @@ def _row(name: str, facts: Mapping[str, Any], address: str | None, call: str = "
     )
     drawn = "".join(_cell(text, value) for text, value in cells)
     return f'<tr data-name="{escape(name)}" data-has="{has}">{_name(name, address, call)}{drawn}{more}</tr>'
+
+
+def _there(facts: Mapping[str, Any], fact: str, word: str) -> str:
+    """Return ``word`` where an in-place twin or ``out=`` is there, with what there is to say of it; else nothing."""
+    answers = wording.parts(facts.get(fact, "no"))
+    if "yes" in answers:
+        return word if answers == ["yes"] else f"{word} in some calls"
+    return f"{word}: raises on these samples" if fact == "in_place" and answers != ["no"] else ""
 
 
 def _cell(text: str, value: int | None) -> str:
@@ -164,8 +171,18 @@ def _has(row: str) -> str:
 # -------------------------------------------------------------------------------------------- views
 
 
-def views(facts: Mapping[str, Mapping[str, str]], version: str, recorded: bool = True) -> str:
-    """Return the tables of the page on views: the official list, what it lacks, what copies, and the finer points."""
+def views(
+    facts: Mapping[str, Mapping[str, str]],
+    version: str,
+    recorded: bool = True,
+    database: Mapping[str, Any] | None = None,
+    page_of: PageLink = lambda name: None,
+    official: OfficialLink = lambda path: None,
+) -> str:
+    """Return the tables of the page on views: the official list, what it lacks, what copies, and the finer points.
+
+    ``database`` is a record of all of torch: what shares memory in it, and has no call on the page, gets a table too.
+    """
     note = "" if recorded else UNRECORDED
     listed = {call: name for name, call in view_list.OFFICIAL.items()}
     shares = [call for call in view_list.OTHERS if _shares(facts[call])]
@@ -186,6 +203,7 @@ def views(facts: Mapping[str, Mapping[str, str]], version: str, recorded: bool =
             f"{len(shares)} more calls whose result lies in the input's memory",
             "missing",
         ),
+        *(_sharing(database, page_of, official) if database else ()),
         "<h3>Looks like a view, and copies</h3>",
         _views_table(
             [("", call) for call in keeps], facts, f"{len(keeps)} calls whose result has memory of its own", "copies"
@@ -200,6 +218,28 @@ def views(facts: Mapping[str, Mapping[str, str]], version: str, recorded: bool =
         ),
     ]
     return "\n".join(parts)
+
+
+def _sharing(database: Mapping[str, Any], page_of: PageLink, official: OfficialLink) -> tuple[str, str]:
+    known = view_list.names()
+    rows = []
+    for name, entry in sorted(database["operations"].items(), key=lambda item: item[0].strip("_").lower()):
+        facts = entry["facts"]
+        if not shares(facts) or (entry.get("path") or name).removeprefix("Tensor.") in known:
+            continue
+        answers = "".join(f"<td>{escape(wording.short(facts[fact]))}</td>" for fact in ("storage", "storage_permuted"))
+        rows.append(
+            f'<tr data-name="{escape(name)}" data-has="">{_name(name, _address(name, entry, page_of, official))}{answers}</tr>'
+        )
+    caption = f"{len(rows)} more operations that share memory in a sample of torch's own tests, torch {database['torch']}, CPU"
+    columns = ("Operation", "Result", "Result for a permuted input")
+    return "<h3>Shares memory in some calls</h3>", _table(columns, rows, caption, "sharing", filters=False)
+
+
+def shares(facts: Mapping[str, Any]) -> bool:
+    """Return whether a result lies in the input's memory, or is the input, in any of the measured calls."""
+    answers = [part for fact in ("storage", "storage_permuted") for part in wording.parts(facts.get(fact))]
+    return any({"view", "same object"} & set(answer.split(" + ")) for answer in answers)
 
 
 def _shares(facts: Mapping[str, str]) -> bool:
@@ -286,7 +326,13 @@ def _difference_row(difference: Difference, page_of: PageLink) -> str:
 # -------------------------------------------------------------------------------------------- all of torch
 
 
-def all_of_torch(records: Path, version: str, page_of: PageLink, official: Callable[[str], "str | None"]) -> str:
+def _address(name: str, entry: Entry, page_of: PageLink, official: OfficialLink) -> str | None:
+    """Return where an operation of the database is explained: on a page here, on the official one, or nowhere."""
+    path = entry.get("path") or ""  # without the variant that the database adds to some names
+    return page_of(name) or page_of(path.removeprefix("Tensor.")) or (official(path) if path else None)
+
+
+def all_of_torch(records: Path, version: str, page_of: PageLink, official: OfficialLink) -> str:
     """Return the table of everything in torch's sample database, from the record of ``version`` or the newest one.
 
     Raises ValueError for a disagreement with finite differences of which no reason is recorded.
@@ -303,8 +349,7 @@ def all_of_torch(records: Path, version: str, page_of: PageLink, official: Calla
         others = [f"{wording.label(fact)}: {wording.one(facts, fact)}" for fact, _ in wording.seldom(facts)]
         if name in reasons:
             others.insert(0, f"Finite differences: {reasons[name]['reason']}")
-        path = entry.get("path") or ""  # without the variant that the database adds to some names
-        address = page_of(name) or page_of(path.removeprefix("Tensor.")) or (official(path) if path else None)
+        address = _address(name, entry, page_of, official)
         rows.append(_row(name, facts, address, more=f"<td>{escape('; '.join(others) or '–')}</td>"))
     caption = f"{len(rows)} operations, measured on torch {found['torch']}, CPU, on samples of torch's own tests"
     return _table((*COLUMNS, "Not plain"), rows, caption, "all", kind="facts-all")

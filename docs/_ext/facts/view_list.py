@@ -5,6 +5,9 @@ Torch is not imported here. Each call is measured on the tensors of ``INPUTS``.
 
 from __future__ import annotations
 
+import ast
+import re
+
 INPUTS = {
     "x": "values(4, 6)",
     "v": "values(4)",
@@ -146,9 +149,22 @@ def measured_calls() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*OFFICIAL.values(), *OTHERS, *finer)))
 
 
+def names() -> set[str]:
+    """Return every operation that the page has a call of, as torch spells it: ``t``, ``linalg.diagonal``, ``__getitem__``."""
+    return {*OFFICIAL, *map(name_of, measured_calls())}
+
+
+def name_of(call: str) -> str:
+    """Return what a call calls last, without ``torch.``: ``contiguous`` for ``x.t().contiguous()``."""
+    node = ast.parse(call, mode="eval").body
+    node = node.func if isinstance(node, ast.Call) else node
+    if isinstance(node, ast.Subscript):
+        return "__getitem__"
+    text = ast.unparse(node)
+    return text.removeprefix("torch.") if text.startswith("torch.") else text.rpartition(".")[2]
+
+
 def inputs_of(call: str) -> dict[str, str]:
     """Return the inputs that the text of a call mentions, with the expressions that make them."""
-    import re
-
-    names = set(re.findall(r"(?<![\w.'])([a-z])(?=[\[\].,) ]|$)", call))
-    return {name: expression for name, expression in INPUTS.items() if name in names}
+    mentioned = set(re.findall(r"(?<![\w.'])([a-z])(?=[\[\].,) ]|$)", call))
+    return {name: expression for name, expression in INPUTS.items() if name in mentioned}
