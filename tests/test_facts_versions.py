@@ -206,6 +206,56 @@ def test_a_database_that_cannot_be_imported_says_why(monkeypatch):
     opinfo.database.cache_clear()
 
 
+def test_samples_without_an_empty_tensor_are_taken_where_there_are_any():
+    import torch
+
+    from _ext.facts.opinfo import OpInfoTarget, filled, small_ones
+    from _ext.facts.samples import Sample
+    from _ext.facts.tree import tensors
+
+    def of(*sizes):
+        return Sample(function=torch.cat, args=([torch.zeros(size) for size in sizes],))
+
+    empty, half, full, bare = of(0, 0), of(0, 2), of(1, 2), of()
+    assert filled([empty, half, full, bare, full], 2) == [full, bare]
+    assert filled([empty, half, empty], 2) == [half]
+    assert filled([empty, empty, empty], 2) == [empty, empty]
+    large, larger = of(401), of(402)
+    assert small_ones([larger, full, large]) == [full] and small_ones([larger, large, large]) == [large, large]
+    assert "copy" in OpInfoTarget("nn.functional.dropout3d").answer(("probe", "storage"))["storage"]
+    for name in ("nn.functional.unfold", "mm", "cat"):
+        target = OpInfoTarget(name)
+        assert all(tensor.numel() for sample in target._of(target.dtype) for tensor in tensors(sample.arguments))
+
+
+@pytest.mark.parametrize(
+    "name, answer",
+    [
+        ("exp", "yes"),
+        ("nn.functional.relu", "yes"),  # relu_, which the database does not name
+        ("nn.functional.hardswish", "yes"),  # inplace=True
+        ("bernoulli", "yes"),
+        ("addmm", "yes"),  # with a sample whose input is as large as the result
+        ("cat", "no"),
+        ("normal.number_mean", "no"),  # the first argument is a number
+        ("masked.cumsum", "no"),  # Tensor.cumsum_ takes no mask
+    ],
+)
+def test_in_place_twins_are_looked_for_where_torch_has_them(name, answer):
+    from _ext.facts.opinfo import OpInfoTarget
+
+    assert OpInfoTarget(name).answer(("probe", "in_place")) == {"in_place": answer}
+
+
+def test_a_method_that_writes_into_its_tensor_is_found_under_its_own_name():
+    from _ext.facts.opinfo import path
+
+    assert path("cauchy") == "Tensor.cauchy_"
+    assert path("cat") == "cat" and path("contiguous") == "Tensor.contiguous"
+    assert path("fill") is None  # torch.fill is there, undocumented; Tensor.fill_ is another function
+    assert path("_softmax") is None and path("no_such_thing") is None
+
+
 def test_answers_over_samples_are_merged():
     from _ext.facts.opinfo import merged, spread
 
@@ -215,6 +265,7 @@ def test_answers_over_samples_are_merged():
     assert merged([{"a": "copy"}, {"a": "empty result"}]) == {"a": "copy"}
     assert merged([{"gradient": "zero everywhere"}, {"gradient": "yes"}]) == {"gradient": "yes"}
     assert merged([{"gradient": "none"}, {"gradient": "yes"}]) == {"gradient": "depends: none | yes"}
+    assert merged([{"in_place": "raises E: larger"}, {"in_place": "yes"}]) == {"in_place": "yes"}
     assert spread(list(range(60)), 3) == [30, 0, 59]
     assert spread([1, 2], 3) == [2, 1]
     assert spread(list(range(5)), 1) == [2]

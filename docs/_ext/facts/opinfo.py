@@ -7,11 +7,11 @@ record stays what is published.
 from __future__ import annotations
 
 import inspect
-import itertools
 import re
 import warnings
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
@@ -26,6 +26,7 @@ from .tree import said, same_metadata, tensors
 MAIN_DTYPES = (torch.float64, torch.complex128, torch.int64, torch.bool, torch.float32, torch.bfloat16)
 LOOKED_AT = 60  # samples that are made in the main dtype; the database may make thousands
 LOOKED_AT_ELSEWHERE = 6  # in every other dtype
+PASSED_OVER = 200  # samples with an empty tensor that are made before others are given up: unfold begins with 81
 MEASURED = 3
 STORED = 8  # storage is cheap to ask, and what readers ask first
 SMALL = 400  # elements of a sample; a gradient check costs their square
@@ -52,25 +53,51 @@ def full_name(info: Any) -> str:
 
 
 def path(name: str) -> str | None:
-    """Return where torch documents a name (``Tensor.item``, ``nn.functional.relu``), or None where it does not."""
+    """Return where torch documents a name (``Tensor.item``, ``nn.functional.relu``), or None where it does not.
+
+    The database calls methods that write into their tensor by a name without ``_`` that torch does not have: ``cauchy``.
+    """
     if any(part.startswith("_") for part in name.split(".")):
         return None
-    for root, prefix in ((torch, ""), (Tensor, "Tensor.")):
-        found: Any = root
-        for part in name.split("."):
-            found = getattr(found, part, None)
-        if found is not None and (inspect.getdoc(found) or "").strip():
-            return prefix + name
-    return None
+    plain = (name, f"Tensor.{name}")
+    places = plain if any(_resolved(where) is not None for where in plain) else (f"Tensor.{name}_",)
+    return next((where for where in places if _is_documented(_resolved(where))), None)
+
+
+def _is_documented(found: Any) -> bool:
+    return found is not None and bool((inspect.getdoc(found) or "").strip())
+
+
+def _resolved(where: str) -> Any:
+    found: Any = torch
+    for part in where.split("."):
+        found = getattr(found, part, None)
+    return found
 
 
 def public(name: str) -> Any:
     """Return the public function of a name, or None."""
     where = path(name)
-    found: Any = torch if where else None
-    for part in where.split(".") if where else ():
-        found = getattr(found, part, None)
-    return found
+    return _resolved(where) if where else None
+
+
+def twin(info: Any) -> Any:
+    """Return what writes an operation's result into its input, or None: ``NAME_``, or the argument ``inplace=True``.
+
+    The database leaves out some that there are.
+    """
+    if info.inplace_variant is not None:
+        return info.inplace_variant
+    module, _, name = info.name.rpartition(".")
+    for where in (f"{module}.{name}_",) if module else (f"Tensor.{name}_", f"{name}_"):
+        if (found := _resolved(where)) is not None:
+            return found
+    function = public(info.name)
+    try:
+        takes = inspect.signature(function).parameters if function else ()
+    except (TypeError, ValueError):  # built in: it says nothing of its arguments
+        takes = ()
+    return partial(function, inplace=True) if "inplace" in takes else None
 
 
 class OpInfoTarget:
@@ -91,7 +118,7 @@ class OpInfoTarget:
         probe = step[1]
         if probe in ("dtypes", "dtypes_backward"):
             return ask(probe, getattr(probes, probe), lambda dtype: spread(self._of(dtype), MEASURED))
-        count = {"storage": STORED, "result": 1, "compile": 1, "fullgraph": 1, "in_place": 1}.get(probe, MEASURED)
+        count = {"storage": STORED, "result": 1, "compile": 1, "fullgraph": 1, "in_place": STORED}.get(probe, MEASURED)
         try:
             samples = spread(self._of(self.dtype), count)
         except Exception as error:
@@ -132,10 +159,10 @@ class OpInfoTarget:
         count = LOOKED_AT if dtype == self.dtype else LOOKED_AT_ELSEWHERE
         # With requires_grad the database leaves out what has no derivative: infinities, masked rows, padding.
         smooth = self.info.supports_autograd and (dtype.is_floating_point or dtype.is_complex)
-        found = list(itertools.islice(self.info.sample_inputs("cpu", dtype, requires_grad=smooth), count))
+        found = filled(map(self._sample, self.info.sample_inputs("cpu", dtype, requires_grad=smooth)), count)
         if not found:
             raise ValueError("the database has no sample for this dtype")
-        return small_ones([self._sample(given) for given in found])
+        return small_ones(found)
 
     def _sample(self, given: Any) -> Sample:
         operation = self.info.op
@@ -150,21 +177,35 @@ class OpInfoTarget:
             args=(given.input, *given.args),
             kwargs=dict(given.kwargs),
             with_out=operation,
-            in_place=self.info.inplace_variant,
+            in_place=twin(self.info) if isinstance(given.input, Tensor) else None,
             finish=given.output_process_fn_grad,
             checked=lambda *args, **kwargs: self.info.gradcheck_wrapper(operation, *args, **kwargs),
             options=options,
         )
 
 
+def filled(samples: Iterable[Sample], count: int) -> list[Sample]:
+    """Return the first ``count`` samples without an empty tensor: one with it tells little.
+
+    Where there are none, those that have elements at all; else what there is.
+    """
+
+    def sizes(sample: Sample) -> list[int]:
+        return [tensor.numel() for tensor in tensors(sample.arguments)]
+
+    found: list[Sample] = []
+    others: list[Sample] = []
+    for sample in samples:
+        (found if all(sizes(sample)) else others).append(sample)
+        if len(found) == count or len(others) == PASSED_OVER:
+            break
+    return found or [sample for sample in others if any(sizes(sample))][:count] or others[:count]
+
+
 def small_ones(samples: list[Sample]) -> list[Sample]:
-    """Return the samples that have elements, and few of them; the smallest one where all are large."""
-
-    def size(sample: Sample) -> int:
-        return sum(tensor.numel() for tensor in tensors(sample.arguments))
-
-    filled = [sample for sample in samples if size(sample) > 0] or samples
-    return [sample for sample in filled if size(sample) <= SMALL] or sorted(filled, key=size)[:1]
+    """Return the samples of few elements; where all are large, those as small as the smallest."""
+    sizes = [sum(tensor.numel() for tensor in tensors(sample.arguments)) for sample in samples]
+    return [sample for sample, size in zip(samples, sizes) if size <= max(SMALL, min(sizes))]
 
 
 def spread(samples: list[Sample], count: int) -> list[Sample]:
@@ -208,6 +249,9 @@ def merged(answers: list[dict[str, Any]]) -> dict[str, Any]:
         different = {_without_sizes(value): value for value in reversed(values)}
         if fact == "gradient" and set(different) <= {"yes", "zero everywhere"}:
             found[fact] = "yes" if "yes" in different else "zero everywhere"  # relu of negative numbers has a gradient too
+            continue
+        if fact == "in_place" and "yes" in different:
+            found[fact] = "yes"  # where the result is larger than the input, there is a twin all the same
             continue
         found[fact] = (
             values[0] if len(different) == 1 else "depends: " + " | ".join(sorted(map(str, different.values())))
