@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -116,6 +117,7 @@ class _Running:
 def run_pages(pages, limits, jobs=None, private=(), watch=None):
     """Run `pages`, `jobs` at a time (the number of cores if not given); each keeps its results and failures.
 
+    With one job a page begins when nothing of the last one runs any more; else while the last one is taken apart.
     `watch` is called with (done, running) lists of pages after each change.
     Whatever ends this function, no page's process outlives it.
     """
@@ -125,7 +127,9 @@ def run_pages(pages, limits, jobs=None, private=(), watch=None):
     running, over, done = [], [], []
     try:
         while todo or running or over:
-            while todo and len(running) < jobs:
+            while todo and len(running) < jobs and not (jobs == 1 and over):
+                for stream in filter(None, (sys.stdout, sys.stderr)):
+                    stream.flush()  # as each start does: a pipe that nobody reads is no page's fault
                 page = todo.pop()
                 one = _Running(page, limits)
                 running.append(one)  # before it starts: an interrupt may come at any moment, and Python waits for its children

@@ -5,6 +5,8 @@ So it works in BUILDDIR/.work; a good build is copied and takes the site's place
 and after a bad one the next build reads every page again.
 """
 
+import argparse
+import logging
 import os
 import shutil
 import signal
@@ -25,7 +27,7 @@ JOBS = str((os.cpu_count() or 1) + 1)
 
 
 def main(builder, source, folder, options):
-    """Build; return the exit status: 0 good, 1 warnings, 2 an error, 3 another build runs here."""
+    """Build; return the exit status: 0 good, 1 warnings, 2 an error, 3 another build runs here, 120 built but not told."""
     work = Path(folder, ".work", builder)
     doctrees = Path(folder, ".work", f"{builder}-doctrees")
     signal.signal(signal.SIGTERM, _interrupt)
@@ -35,19 +37,17 @@ def main(builder, source, folder, options):
             _forget_removed(source, work, doctrees)
             if "sessions_run=0" not in options:
                 server.start_for(source, doctrees)
-            options = [JOBS if option == "auto" else option for option in options]
-            status = _sphinx(["-b", builder, "-d", str(doctrees), *options, source, str(work)])
+            status = _sphinx(["-b", builder, "-d", str(doctrees), *_with_jobs(options), source, str(work)])
             if status == 0:
-                print(_finish(builder, work, Path(folder, builder)))
-            if status != 0:
-                _read_all_again(doctrees)
+                return _tell(_finish(builder, work, Path(folder, builder)))
+            _read_all_again(doctrees)
             return status
     except _Busy:
         print(f"another build is at work in {folder}; wait for it to end", file=sys.stderr)
         return 3
     except OSError as error:
         _read_all_again(doctrees)
-        print(f"not built: {error.strerror}: {error.filename}", file=sys.stderr)
+        print(f"not built: {error.strerror}: {_place(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted; the site is as it was", file=sys.stderr)
@@ -68,6 +68,15 @@ def _forget_removed(source, work, doctrees):
                 path.unlink(missing_ok=True)
 
 
+def _with_jobs(options):
+    """Put the number of jobs in the place of `auto`."""
+    parser = argparse.ArgumentParser(prog="python -m _ext.site", add_help=False)
+    parser.add_argument("-j", "--jobs")
+    known, others = parser.parse_known_args(options)
+    jobs = JOBS if known.jobs == "auto" else known.jobs
+    return [*others, "-j", jobs] if jobs else others
+
+
 def _sphinx(arguments):
     from sphinx.cmd.build import main as sphinx_main
 
@@ -81,7 +90,7 @@ def _short_endings():
     from sphinx._cli.util import errors
     from sphinx.errors import SphinxError
 
-    crash_report = errors.handle_exception
+    crash_report, lost_line = errors.handle_exception, logging.Handler.handleError
 
     def tell(exception, /, *, stderr=sys.stderr, **more):
         # An extension's fault comes wrapped: what it wraps says whose fault it is.
@@ -89,17 +98,38 @@ def _short_endings():
         if isinstance(exception, KeyboardInterrupt):
             print("interrupted; the site is as it was", file=stderr)
         elif isinstance(exception, OSError):
-            print(f"not built: {exception.strerror or exception}: {exception.filename or 'writing the site'}", file=stderr)
+            print(f"not built: {exception.strerror or exception}: {_place(exception)}", file=stderr)
         elif isinstance(exception, SphinxError):
             print(f"not built: {exception}", file=stderr)
         else:
             crash_report(exception, stderr=stderr, **more)
 
-    errors.handle_exception = tell
+    def lose(handler, record):
+        if isinstance(sys.exc_info()[1], OSError):
+            raise  # nobody reads on: one end, not a traceback a line
+        lost_line(handler, record)
+
+    errors.handle_exception, logging.Handler.handleError = tell, lose
     try:
         yield
     finally:
-        errors.handle_exception = crash_report
+        errors.handle_exception, logging.Handler.handleError = crash_report, lost_line
+
+
+def _place(error):
+    """Say where an OSError came up."""
+    return error.filename or ("standard output" if isinstance(error, BrokenPipeError) else "writing the site")
+
+
+def _tell(text):
+    """Print what there is now; return the exit status, Python's own where standard output takes nothing."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        with suppress(OSError):  # often the same pipe
+            print(f"{text}; standard output: {error.strerror}", file=sys.stderr)
+        return 120
+    return 0
 
 
 def _finish(builder, work, site):
