@@ -86,6 +86,30 @@ def test_a_page_of_many_threads_does_not_slow_its_neighbour():
     assert page.results[0].outputs[0]["text"] == "1 1 1 1\n"
 
 
+def test_with_one_job_there_is_one_process_at_a_time(monkeypatch):
+    """Pages that need one port, one file or all memory are built with `sessions_jobs = 1`."""
+    from _ext.sessions import pool, run, source
+
+    alive, seen = set(), []
+    start, stop = pool._Running.start, pool._Running.stop
+
+    def started(one, private):
+        alive.add(one)
+        seen.append(len(alive))
+        start(one, private)
+
+    def stopped(one):
+        stop(one)
+        alive.discard(one)
+
+    monkeypatch.setattr(pool._Running, "start", started)
+    monkeypatch.setattr(pool._Running, "stop", stopped)
+    pages = [pool.Page(str(at), f"{at}.md", [source.Item("code-cell", 1, "1 + 1")]) for at in range(4)]
+    pool.run_pages(pages, run.Limits(), jobs=1)
+    assert [page.failures for page in pages] == [[]] * 4
+    assert seen == [1, 1, 1, 1] and not alive
+
+
 def test_work_in_one_page_does_not_hang_the_next():
     """The rule that makes forks safe: the warm process imports and never computes."""
     from _ext.sessions import pool, run, source
