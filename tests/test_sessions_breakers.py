@@ -143,6 +143,13 @@ def test_a_hostile_page_fails_alone_and_says_why(name):
     assert run_text(text)[1] == failures
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/stdout")
+def test_a_page_that_empties_its_output_does_not_shift_what_comes_next():
+    ran, failures = run_text(cell("import os", "_ = os.system('echo one; : > /dev/stdout')") + "\n" + cell("_ = os.system('echo two')"))
+    assert failures == []
+    assert [[output["text"] for output in ran.results[at].outputs] for at in (0, 1)] == [[], ["two\n"]]
+
+
 def test_hundreds_of_failures_are_told_in_short():
     from _ext.sessions import report
 

@@ -224,6 +224,7 @@ class Session:
         for name, file in self.low.items():
             size = os.fstat(file.fileno()).st_size
             if not size:
+                os.lseek(file.fileno(), 0, os.SEEK_SET)  # who empties it (`> /dev/stdout`) leaves the next write behind its end
                 continue
             file.seek(0)
             try:
