@@ -208,6 +208,19 @@ def test_promises_that_are_not_run_do_not_hold(tmp_path):
     assert (status, printed.strip()) == (2, "not built: no promise was checked: sessions_run is off")
 
 
+@pytest.mark.parametrize("options", [("-q",), ("-W", "-q")])
+@pytest.mark.parametrize(
+    "pages, reason",
+    [
+        ({"a.md": page("```{include} more\n```\n"), "more": "More.\n\n" + promise(">>> 1", "2")}, "docs/more:3: this {doctest} was not run"),
+        ({"a.md": "# A\n\n" + cell("1 / 0")}, "docs/a.md:1: page not run as it stands: it does not start with the front matter of a notebook"),
+    ],
+)
+def test_what_was_not_run_is_not_published(pages, reason, options, tmp_path):
+    status, printed, site = tiny.make_site(tmp_path, pages, options=options)
+    assert (status, printed.strip(), site.exists()) == (2, f"not built: {reason}", False)
+
+
 def test_an_output_folder_that_is_a_file_is_told_in_one_line(tmp_path):
     (tmp_path / "build").write_text("mine")
     status, printed, _ = tiny.make_site(tmp_path, {"a.md": GOOD})

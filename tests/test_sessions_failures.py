@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -184,6 +185,48 @@ def test_an_interrupt_while_a_process_starts_ends_that_process(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         pool.run_pages([page], run.Limits())
     assert started[0].exitcode is not None, "Python would wait for it at its end"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pages are forked on Linux only")
+def test_an_interrupt_before_the_pid_is_known_ends_that_process(monkeypatch):
+    from multiprocessing import forkserver
+
+    from _ext.sessions import pool, run, source
+
+    read, started = forkserver.read_signed, []
+
+    def interrupted(fd):
+        started.append(read(fd))
+        os.kill(os.getpid(), signal.SIGINT)
+        return started[-1]
+
+    monkeypatch.setattr(forkserver, "read_signed", interrupted)
+    page = pool.Page("a", "a.md", [source.Item("code-cell", 3, "import time; time.sleep(1000)")])
+    with pytest.raises(KeyboardInterrupt):
+        pool.run_pages([page], run.Limits())
+    assert not _alive(started[0])
+
+
+def test_an_interrupt_that_comes_again_leaves_no_folder(tmp_path, monkeypatch):
+    from _ext.sessions import pool, run, source
+
+    stop = pool._Running.stop
+
+    def interrupted(one):
+        signal.raise_signal(signal.SIGINT)
+        stop(one)
+
+    def watch(done, running):
+        if len(running) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(pool._Running, "stop", interrupted)
+    pages = [pool.Page(name, f"{name}.md", [source.Item("code-cell", 3, "import time; time.sleep(1000)")]) for name in "ab"]
+    with pytest.raises(KeyboardInterrupt):
+        pool.run_pages(pages, run.Limits(), jobs=2, watch=watch)
+    assert not list(tmp_path.glob("page-*"))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_process_that_cannot_start_fails_its_page_only(monkeypatch):

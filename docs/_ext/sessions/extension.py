@@ -88,8 +88,7 @@ def read(text):
     ran = [(item, page.results.get(at)) for at, item in enumerate(page.items) if item.kind == source.CELL] if page else []
     if [cell.source for cell in cells] != [item.source for item, result in ran]:
         why = "another extension changed its text" if ran else "it does not start with the front matter of a notebook"
-        log.warning("page not run as it stands: %s", why, location=(env.docname, 1), type="sessions")
-        return book
+        raise PagesFailed(f"{os.path.relpath(path)}:1: page not run as it stands: {why}")
     for cell, (item, result) in zip(cells, ran):
         if result is None:
             continue
@@ -114,7 +113,7 @@ class SessionDirective(SphinxDirective):
     option_spec = {"alt": directives.unchanged, "tags": directives.unchanged}
 
     def result(self):
-        """Find what this body gave, or warn that nothing ran it."""
+        """Find what this body gave. Raises PagesFailed where nothing ran it: what it says is not known to be true."""
         page = PAGES.get(self.env.docname)
         shown = self.env.temp_data.setdefault("sessions_shown", set())  # two may have one text, and differ in what they gave
         for index, item in enumerate(page.items if page else []):
@@ -122,7 +121,8 @@ class SessionDirective(SphinxDirective):
                 shown.add(index)
                 return page.results.get(index)
         if self.config.sessions_run:
-            log.warning("this {%s} was not run", self.name, location=self.get_location(), type="sessions")
+            file, line = self.get_source_info()
+            raise PagesFailed(f"{os.path.relpath(file)}:{line}: this {{{self.name}}} was not run")
         return None
 
 

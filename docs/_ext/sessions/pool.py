@@ -5,8 +5,9 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 
@@ -114,6 +115,23 @@ class _Running:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
+@contextmanager
+def _held_back():
+    """Let an interrupt wait for the end of the block: one that comes twice must not leave folders or processes behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals go to the main thread
+        return
+    came = []
+    before = {number: signal.signal(number, lambda number, frame: came.append(number)) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
+
+
 def run_pages(pages, limits, jobs=None, private=(), watch=None):
     """Run `pages`, `jobs` at a time (the number of cores if not given); each keeps its results and failures.
 
@@ -134,7 +152,8 @@ def run_pages(pages, limits, jobs=None, private=(), watch=None):
                 one = _Running(page, limits)
                 running.append(one)  # before it starts: an interrupt may come at any moment, and Python waits for its children
                 try:
-                    one.start(private)
+                    with _held_back():
+                        one.start(private)
                 except (OSError, EOFError) as error:
                     running.remove(one)
                     one.stop()
@@ -150,5 +169,6 @@ def run_pages(pages, limits, jobs=None, private=(), watch=None):
             over = [one for one in running if one.step()]
             running = [one for one in running if one not in over]
     finally:
-        for one in [*running, *over]:
-            one.stop()
+        with _held_back():
+            for one in [*running, *over]:
+                one.stop()

@@ -50,7 +50,7 @@ def main(builder, source, folder, options):
         print(f"not built: {error.strerror}: {_place(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("interrupted; the site is as it was", file=sys.stderr)
+        _tell_interrupted(sys.stderr)
         return 130
 
 
@@ -96,7 +96,7 @@ def _short_endings():
         # An extension's fault comes wrapped: what it wraps says whose fault it is.
         exception = getattr(exception, "orig_exc", None) or exception
         if isinstance(exception, KeyboardInterrupt):
-            print("interrupted; the site is as it was", file=stderr)
+            _tell_interrupted(stderr)
         elif isinstance(exception, OSError):
             print(f"not built: {exception.strerror or exception}: {_place(exception)}", file=stderr)
         elif isinstance(exception, SphinxError):
@@ -176,6 +176,11 @@ def _alone(path):
             except OSError:
                 raise _Busy from None
         yield
+
+
+def _tell_interrupted(stream):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left to do is to leave; another one would be a traceback
+    print("interrupted; the site is as it was", file=stream)
 
 
 def _interrupt(signum, frame):
