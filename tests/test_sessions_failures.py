@@ -157,6 +157,20 @@ def test_an_interrupted_build_leaves_nothing_running_and_the_site_as_it_was(tmp_
     assert {path: path.read_bytes() for path in site.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="the warm process is found through /proc")
+@pytest.mark.parametrize("later", [0, 0.1, 0.4])
+def test_an_interrupt_while_torch_is_imported_is_one_line(tmp_path, later):
+    tiny.write_site(tmp_path, {"a.md": page(GOOD)})
+    build = subprocess.Popen(tiny.command(), cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tiny.ROOT / "docs")},
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    children = Path(f"/proc/{build.pid}/task/{build.pid}/children")
+    _wait_for(lambda: any(b"forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children.read_text().split()))
+    time.sleep(later)
+    os.killpg(build.pid, signal.SIGINT)  # as a terminal does
+    printed, _ = build.communicate(timeout=60)
+    assert (build.returncode, printed) == (130, "interrupted; the site is as it was\n")
+
+
 def test_a_second_build_in_the_same_folder_says_so(tmp_path):
     mark = tmp_path / "mark"
     text = cell("import time", f"_ = open({str(mark)!r}, 'w').write('1')", "time.sleep(6)")

@@ -84,6 +84,18 @@ def test_pages_see_a_plain_process(tmp_path):
     assert status == 0, printed
 
 
+def test_an_allocator_that_the_reader_chose_stays(tmp_path):
+    text = tiny.notebook("# P\n\n```{doctest}\n>>> import os\n>>> os.environ['PYTHONMALLOC'], os.environ.get('GLIBC_TUNABLES')\n('pymalloc', None)\n```\n")
+    status, printed, site = tiny.make_site(tmp_path, {"p.md": text}, builder="doctest", environment={"PYTHONMALLOC": "pymalloc"})
+    assert status == 0, printed
+
+
+def test_a_page_takes_an_interrupt_as_python_does(tmp_path):
+    text = tiny.notebook("# P\n\n```{doctest}\n>>> import signal\n>>> signal.getsignal(signal.SIGINT) is signal.default_int_handler\nTrue\n>>> signal.pthread_sigmask(signal.SIG_BLOCK, [])\nset()\n```\n")
+    status, printed, site = tiny.make_site(tmp_path, {"p.md": text}, builder="doctest")
+    assert status == 0, printed
+
+
 def test_a_picture_is_read_without_torch():
     program = "import sys, _ext.pictures.picture\nprint('torch' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={"PYTHONPATH": str(tiny.ROOT / "docs")})

@@ -2,9 +2,14 @@
 
 import gc
 import os
+import signal
 
 from _ext.sessions import server
 
 gc.disable()
-for name in server.HUGE_PAGES:  # they have done their work; what a page starts is not to inherit them
-    os.environ.pop(name, None)
+if server.HUGE_PAGES.items() <= os.environ.items():  # they have done their work; what a page starts is not to inherit them
+    for name in server.HUGE_PAGES:
+        del os.environ[name]
+# Ctrl-C goes to this process too. The build tells of it and ends, and this process ends with the build.
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

@@ -9,6 +9,7 @@ Where fork is not safe (macOS) or not there (Windows), each page is a fresh proc
 import multiprocessing
 import os
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -75,10 +76,23 @@ def start(texts=()):
     main = sys.modules["__main__"]
     script = ["sphinx.cmd.build"] if getattr(main, "__spec__", None) is None else []
     forkserver.set_forkserver_preload(["_ext.sessions.importing", *FIRST, *late_imports(texts), *script, "_ext.sessions.warm"])
-    os.environ.update(HUGE_PAGES)
-    forkserver.ensure_running()
-    for name in HUGE_PAGES:
-        del os.environ[name]
+    _spawn(forkserver)
+
+
+def _spawn(forkserver):
+    """Start the fork server's process: with huge pages, and deaf to Ctrl-C until `importing` says how it takes it."""
+    from multiprocessing import resource_tracker
+
+    huge = {} if HUGE_PAGES.keys() & os.environ.keys() else HUGE_PAGES  # who has set one of them knows why
+    resource_tracker.ensure_running()  # else started below, where it would take the mask off
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    os.environ.update(huge)
+    try:
+        forkserver.ensure_running()
+    finally:
+        for name in huge:
+            del os.environ[name]
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def start_for(sources, doctrees):
