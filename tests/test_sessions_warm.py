@@ -67,7 +67,10 @@ def test_pages_see_a_plain_process(tmp_path):
         # P
 
         ```{code-cell}
-        import gc, os, subprocess, sys
+        import gc, os, subprocess, sys, tempfile
+        import torch
+
+        same = torch.compile(lambda x: x)  # for which the warm process imports torch._dynamo
         ```
 
         ```{doctest}
@@ -77,6 +80,8 @@ def test_pages_see_a_plain_process(tmp_path):
         []
         >>> print(subprocess.run([sys.executable, "-c", "import os; print(os.environ.get('PYTHONMALLOC'))"], capture_output=True, text=True).stdout.strip())
         None
+        >>> os.environ.get("TORCHINDUCTOR_CACHE_DIR", tempfile.gettempdir()).startswith(tempfile.gettempdir())
+        True
         ```
         """
     )

@@ -13,3 +13,4 @@ if server.HUGE_PAGES.items() <= os.environ.items():  # they have done their work
 # Ctrl-C goes to this process too. The build tells of it and ends, and this process ends with the build.
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+ENVIRONMENT = dict(os.environ)  # imports add to it: torch._dynamo a folder for what it compiles, which pages would share
