@@ -115,7 +115,7 @@ def test_what_plainly_works_is_not_shown():
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_what_does_not_plainly_work_is_shown(name):
     facts = record.with_usual(ENTRIES[name].get("facts", {"gradient": "none"}))
-    plain = (None, "works", "no gradient", "no floating point input", {}, [])
+    plain = (None, "works", "no gradient", "no floating point input", "no tensor as input", {}, [])
     told = {fact for fact in wording.SELDOM if facts.get(fact) not in plain}
     if facts["gradient"] not in ("yes", "zero everywhere"):
         told -= {"double_backward", "forward_mode", "dtypes_backward_refused"}  # the row on the gradient says it
@@ -318,6 +318,30 @@ def test_a_table_tells_twins_that_are_there_in_some_calls(facts, told):
     html = tables.operations({"op": {**ENTRIES["exp"], "facts": {**ENTRIES["exp"]["facts"], **facts}}}, VERSION, lambda name: None)
     assert f"<td>{told}</td></tr>" in html
     assert ("has an in-place twin" in html) == ("in place" in told) and ("takes out=" in html) == ("out=" in told)
+
+
+def test_what_only_some_samples_refuse_is_told_apart():
+    facts = {"dtypes_refused": {"bool": "RuntimeError: no", "int8": "some samples: RuntimeError: no"}}
+    assert wording.refused(facts) == "bool; in some calls int8"
+    assert wording.refused({"dtypes_refused": {"int8": "some samples: RuntimeError: no"}}) == "in some calls int8"
+    assert tables.FILTERS["bool"][1](facts)
+    assert not tables.FILTERS["bool"][1]({"dtypes_refused": {"bool": "some samples: RuntimeError: no"}})
+
+
+def test_a_table_tells_dtypes_that_were_not_tried():
+    facts = {**ENTRIES["exp"]["facts"], "dtypes_not_tried": ["complex64", "complex128"]}
+    html = tables.operations({"op": {**ENTRIES["exp"], "facts": facts}}, VERSION, lambda name: None)
+    assert "<td>none; complex not tried</td>" in html
+
+
+def test_answers_that_differ_in_their_messages_alone_are_one_word():
+    assert wording.short("depends: raises RuntimeError: a | raises RuntimeError: b") == "raises RuntimeError"
+    assert wording.short("depends: raises RuntimeError: a | works") == "depends: raises RuntimeError | works"
+
+
+def test_a_tensor_without_a_storage_is_not_called_no_tensor():
+    assert wording.memory({"storage": "no storage"}) == "–"
+    assert wording.memory({"storage": "no tensor"}) == "no tensor"
 
 
 def test_tables_say_that_a_torch_has_no_record():

@@ -120,6 +120,8 @@ def test_write_through(call, answer):
         ("torch.unique(x)", "backward raises NotImplementedError: the derivative for '_unique2' is not implemented."),
         ("x.numel()", "no tensor"),
         ("x.long()", "none"),
+        ("x.to(torch.complex32)", "yes"),
+        ("x - x.mean()", "yes"),  # the gradient of its plain sum is zero
     ],
 )
 def test_autograd_tells_a_gradient_from_the_look_of_one(call, gradient):
@@ -142,7 +144,20 @@ def test_autograd_counts_what_is_saved_and_walks_twice():
 
 
 def test_autograd_of_an_operation_that_may_not_write_into_a_leaf():
-    assert asked("autograd", "x.mul_(2)")["gradient"] == "yes"
+    answer = asked("autograd", "x.mul_(2)")
+    assert (answer["gradient"], answer["grad_fn"]) == ("yes", "MulBackward")
+    assert asked("autograd", "x.requires_grad_()")["grad_fn"] == "the input itself"
+
+
+def test_only_what_requires_a_gradient_in_the_sample_requires_one_in_a_probe():
+    def normed(x, mean, variance):
+        return torch.nn.functional.batch_norm(x, mean, variance)
+
+    arguments = (values(2, 3), torch.zeros(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64))
+    assert "running_mean" in ask("autograd", probes.autograd, Sample(normed, arguments))["gradient"]
+    marked = Sample(normed, (arguments[0].requires_grad_(), *arguments[1:]))
+    assert probes.autograd(marked)["gradient"] == "yes"
+    assert probes.finite_differences(marked) == {"finite_differences": "works"}
 
 
 def test_autograd_without_a_floating_point_input():
@@ -233,6 +248,7 @@ def test_vmap():
     assert asked("vmap", "x.sum(0)") == {"vmap": "works"}
     assert asked("vmap", "x.numel()") == {"vmap": "works"}
     assert asked("vmap", "torch.unique(x)")["vmap"].startswith("raises RuntimeError: vmap: We do not support batching")
+    assert ask("vmap", probes.vmap, Sample(torch.zeros, ((2, 3),))) == {"vmap": probes.NO_TENSOR_IN}
     calls = iter(range(100))
     drifting = Sample(function=lambda x: x + next(calls), args=(values(2, 3),))
     assert probes.vmap(drifting) == {"vmap": "differs from a loop"}
@@ -275,7 +291,7 @@ def test_deterministic_restores_the_switch():
         "deterministic", "torch.nn.functional.max_unpool1d(x[None], torch.tensor([[[0, 2, 4], [1, 3, 5]]]), 2)"
     )
     assert refused["deterministic"].startswith(
-        "RuntimeError: max_unpooling2d_forward_out does not have a deterministic"
+        "raises RuntimeError: max_unpooling2d_forward_out does not have a deterministic"
     )
     assert not torch.are_deterministic_algorithms_enabled()
 
@@ -344,6 +360,16 @@ def test_dtypes_where_some_samples_are_refused():
     answer = probes.dtypes(lambda dtype: [sample("x.abs()", X, dtype=dtype), sample("x.round()", X, dtype=dtype)])
     assert answer["dtypes_refused"]["complex64"].startswith("some samples: ")
     assert "float32" not in answer["dtypes_refused"]
+
+
+def test_samples_that_change_a_dtype_differently_are_all_told():
+    def calls(*texts):
+        return probes.dtypes(lambda dtype: [sample(text, X, dtype=dtype) for text in texts])["dtypes_changed"]
+
+    assert calls("x > 0")["int8"] == "bool"
+    assert calls("x > 0", "x + x")["int8"] == "bool or int8"
+    assert "int8" not in calls("x + x", "x - x")
+    assert calls("x.argmax()", "x.argmax().int()")["float32"] == "int32 or int64"
 
 
 def test_dtypes_without_backward():

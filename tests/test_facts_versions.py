@@ -126,6 +126,9 @@ def test_a_variant_of_the_database_leads_to_the_page_of_its_name(tmp_path):
 def test_what_torch_wraps_for_its_own_tests_is_compiled_as_its_users_call_it():
     from _ext.facts.opinfo import OpInfoTarget
 
+    swapped = OpInfoTarget("nn.functional.embedding_bag")  # takes its arguments in either order, and warns of one
+    assert swapped.answer(("probe", "result"))["warns"] == []
+    assert OpInfoTarget("zero_").answer(("probe", "storage"))["storage"] == "same object"  # torch's tests clone before
     assert OpInfoTarget("nn.functional.dropout").answer(("probe", "compile")) == {"compile": "works"}
     assert OpInfoTarget("svd_lowrank").answer(("probe", "compile"))["compile"].startswith("not measured: called through a wrapper")
 
@@ -220,6 +223,14 @@ def test_samples_without_an_empty_tensor_are_taken_where_there_are_any():
     assert filled([empty, half, full, bare, full], 2) == [full, bare]
     assert filled([empty, half, empty], 2) == [half]
     assert filled([empty, empty, empty], 2) == [empty, empty]
+
+    def broken(*samples):
+        yield from samples
+        raise RuntimeError("cannot make it")
+
+    assert filled(broken(full, empty), 2) == [full]
+    with pytest.raises(RuntimeError):
+        filled(broken(empty), 2)
     large, larger = of(401), of(402)
     assert small_ones([larger, full, large]) == [full] and small_ones([larger, large, large]) == [large, large]
     assert "copy" in OpInfoTarget("nn.functional.dropout3d").answer(("probe", "storage"))["storage"]
@@ -245,6 +256,18 @@ def test_in_place_twins_are_looked_for_where_torch_has_them(name, answer):
     from _ext.facts.opinfo import OpInfoTarget
 
     assert OpInfoTarget(name).answer(("probe", "in_place")) == {"in_place": answer}
+
+
+def test_real_and_complex_samples_are_asked_where_the_result_lies():
+    from _ext.facts.opinfo import OpInfoTarget
+
+    assert OpInfoTarget("conj").answer(("probe", "storage"))["storage"] == "depends: same object | view"
+
+
+def test_numbers_are_those_of_a_sample_with_a_result():
+    from _ext.facts.opinfo import OpInfoTarget
+
+    assert OpInfoTarget("narrow_copy").answer(("probe", "result"))["new_bytes"] > 0
 
 
 def test_a_method_that_writes_into_its_tensor_is_found_under_its_own_name():

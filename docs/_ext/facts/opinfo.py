@@ -10,8 +10,7 @@ import inspect
 import re
 import warnings
 from collections.abc import Iterable
-from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import torch
@@ -28,7 +27,8 @@ LOOKED_AT = 60  # samples that are made in the main dtype; the database may make
 LOOKED_AT_ELSEWHERE = 6  # in every other dtype
 PASSED_OVER = 200  # samples with an empty tensor that are made before others are given up: unfold begins with 81
 MEASURED = 3
-STORED = 8  # storage is cheap to ask, and what readers ask first
+WIDELY = 8  # of what is cheap to ask, or wrong in few samples
+WIDELY_ASKED = ("result", "storage", "in_place", "finite_differences", "double_backward", "forward_mode")
 SMALL = 400  # elements of a sample; a gradient check costs their square
 FULL_CHECK = 40  # up to so many elements every entry of the Jacobian is compared, beyond it a random projection
 
@@ -118,33 +118,36 @@ class OpInfoTarget:
         probe = step[1]
         if probe in ("dtypes", "dtypes_backward"):
             return ask(probe, getattr(probes, probe), lambda dtype: spread(self._of(dtype), MEASURED))
-        count = {"storage": STORED, "result": 1, "compile": 1, "fullgraph": 1, "in_place": STORED}.get(probe, MEASURED)
+        count = 1 if probe in ("compile", "fullgraph") else WIDELY if probe in WIDELY_ASKED else MEASURED
         try:
             samples = spread(self._of(self.dtype), count)
+            if probe == "storage" and self.dtype == torch.float64 and torch.complex128 in self.info.dtypes:
+                samples += spread(self._of(torch.complex128), MEASURED)  # conj and real answer otherwise there
         except Exception as error:
             return {first_fact(probe): f"no sample: {type(error).__name__}"}
         answers = [ask(probe, probes.OF_A_SAMPLE[probe], sample) for sample in samples]
-        if probe in ("compile", "fullgraph") and passed_over(self.info.op, answers[0][probe]):
-            # One sample is asked of these two.
-            other = self._unwrapped(samples[0])
-            answers = [ask(probe, probes.OF_A_SAMPLE[probe], other) if other else {probe: WRAPPED}]
-        if probe == "result" and answers[0].get("warns"):
-            answers[0]["warns"] = [text for text in answers[0]["warns"] if text not in self._told]
+        if probe in ("compile", "fullgraph") and passed_over(self._function, answers[0][probe]):
+            return {probe: WRAPPED}
+        if probe == "result":
+            answers = [next((answer for answer in answers if not _EMPTY.search(answer.get("shape", ""))), answers[0])]
+            if "warns" in answers[0]:
+                answers[0]["warns"] = [text for text in answers[0]["warns"] if text not in self._told]
         return merged(answers)
 
-    def _unwrapped(self, sample: Sample) -> Sample | None:
-        """Return the sample with the public function that a function of torch's tests wraps.
-
-        None where there is no such function, or where it takes other arguments.
-        """
-        function = public(self.info.name)
-        if function is None:
-            return None
+    @cached_property
+    def _function(self) -> Any:
+        """What is called: the public function where torch's tests wrap it and it takes the same arguments; else theirs."""
+        theirs, function = self.info.op, public(self.info.name)
+        if function is None or not is_of_tests(theirs):
+            return theirs
         try:
-            want, got = (run(each, copied(sample)) for each in (sample.function, function))
+            given = next(iter(self.info.sample_inputs("cpu", self.dtype)))
+            sample = Sample(theirs, (given.input, *given.args), given.kwargs)
+            (want, expected), (got, warned) = (_with_warnings(each, copied(sample)) for each in (theirs, function))
         except Exception:
-            return None
-        return replace(sample, function=function) if same_metadata(got, want).startswith(probes.WORKS) else None
+            return theirs
+        # A function may take arguments in another order, and warn of it.
+        return function if same_metadata(got, want).startswith(probes.WORKS) and warned <= expected else theirs
 
     def _of(self, dtype: torch.dtype) -> list[Sample]:
         if dtype not in self._samples:
@@ -155,17 +158,19 @@ class OpInfoTarget:
         return self._samples[dtype]
 
     def _make(self, dtype: torch.dtype) -> list[Sample]:
+        function = self._function
         torch.manual_seed(0)
         count = LOOKED_AT if dtype == self.dtype else LOOKED_AT_ELSEWHERE
         # With requires_grad the database leaves out what has no derivative: infinities, masked rows, padding.
         smooth = self.info.supports_autograd and (dtype.is_floating_point or dtype.is_complex)
-        found = filled(map(self._sample, self.info.sample_inputs("cpu", dtype, requires_grad=smooth)), count)
+        found = filled(
+            (self._sample(function, given) for given in self.info.sample_inputs("cpu", dtype, requires_grad=smooth)), count
+        )
         if not found:
             raise ValueError("the database has no sample for this dtype")
         return small_ones(found)
 
-    def _sample(self, given: Any) -> Sample:
-        operation = self.info.op
+    def _sample(self, operation: Any, given: Any) -> Sample:
         size = sum(tensor.numel() for tensor in tensors((given.input, given.args, given.kwargs)))
         options: dict[str, Any] = {"fast_mode": True} if self.info.gradcheck_fast_mode or size > FULL_CHECK else {}
         if any(tensor.layout != torch.strided for tensor in tensors((given.input, given.args, given.kwargs))):
@@ -184,6 +189,14 @@ class OpInfoTarget:
         )
 
 
+def _with_warnings(function: Any, arguments: tuple) -> tuple[Any, set[str]]:
+    """Return what a call returns, and what it warns of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        returned = run(function, arguments)
+    return returned, {said(warning.message) for warning in caught}
+
+
 def filled(samples: Iterable[Sample], count: int) -> list[Sample]:
     """Return the first ``count`` samples without an empty tensor: one with it tells little.
 
@@ -195,10 +208,14 @@ def filled(samples: Iterable[Sample], count: int) -> list[Sample]:
 
     found: list[Sample] = []
     others: list[Sample] = []
-    for sample in samples:
-        (found if all(sizes(sample)) else others).append(sample)
-        if len(found) == count or len(others) == PASSED_OVER:
-            break
+    try:
+        for sample in samples:
+            (found if all(sizes(sample)) else others).append(sample)
+            if len(found) == count or len(others) == PASSED_OVER:
+                break
+    except Exception:
+        if not found:  # the database cannot make its samples in this dtype
+            raise
     return found or [sample for sample in others if any(sizes(sample))][:count] or others[:count]
 
 
@@ -221,17 +238,23 @@ def spread(samples: list[Sample], count: int) -> list[Sample]:
     return [samples[place] for place in dict.fromkeys((middle, *places))][:count]
 
 
+_EMPTY = re.compile(r"\b0\b")  # in a shape
+
 WRAPPED = "not measured: called through a wrapper of torch's own tests, which torch.compile passes over"
 
 
+def is_of_tests(function: Any) -> bool:
+    """Whether a function belongs to torch's tests."""
+    return (getattr(function, "__module__", None) or "").startswith("torch.testing")
+
+
 def passed_over(function: Any, answer: str) -> bool:
-    """Whether torch.compile did not look into a function because it belongs to torch's tests."""
-    ours = getattr(function, "__module__", "").startswith("torch.testing")
-    return ours and (answer == "nothing captured" or "marked as skipped" in answer)
+    """Whether what torch.compile answers is about a function of torch's tests: it may pass over one, or meet its seeding."""
+    return is_of_tests(function) and answer != probes.WORKS
 
 
 # Answers that say nothing beside one that does.
-SILENT = ("empty result", "no tensor", "not checked: not in double precision", "not checked: the result is not finite", "no floating point input")
+SILENT = ("empty result", "no tensor", probes.NO_TENSOR_IN, "not checked: not in double precision", "not checked: the result is not finite", "no floating point input")
 
 
 def merged(answers: list[dict[str, Any]]) -> dict[str, Any]:

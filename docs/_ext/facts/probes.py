@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -29,10 +29,12 @@ from .tree import (
     same_metadata,
     tensors,
     tree_map,
+    weights,
     without_addresses,
 )
 
 NONE = "none"
+NO_TENSOR_IN = "no tensor as input"
 WORKS = "works"
 
 
@@ -144,9 +146,19 @@ def _inputs_with_grad(sample: Sample, leaf: bool) -> tuple[tuple, list[Tensor], 
     return tree_map(lambda tensor: stand_in.get(id(tensor), tensor), arguments), leaves, list(stand_in.values())
 
 
-def _forward(sample: Sample, leaf: bool = True) -> tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor]]:
-    """Run forward. Returns leaves, what was handed over for them, outputs, and what of these can be differentiated."""
+class _Forward(NamedTuple):
+    """A forward run: leaves, what was handed over for them and is what it was, outputs, and what can be differentiated."""
+
+    leaves: list[Tensor]
+    given: list[Tensor]
+    untouched: list[Tensor]
+    outputs: list[Tensor]
+    live: list[Tensor]
+
+
+def _forward(sample: Sample, leaf: bool = True) -> _Forward:
     arguments, leaves, given = _inputs_with_grad(sample, leaf)
+    nodes = [tensor.grad_fn for tensor in given]
     try:
         returned = run(sample.function, arguments)
     except RuntimeError as error:
@@ -155,7 +167,8 @@ def _forward(sample: Sample, leaf: bool = True) -> tuple[list[Tensor], list[Tens
         # An operation that writes into its input may not have a leaf there.
         return _forward(sample, leaf=False)
     live = [output for output in tensors(sample.finish(returned)) if output.requires_grad]
-    return leaves, given, tensors(returned), live
+    untouched = [tensor for tensor, node in zip(given, nodes) if tensor.grad_fn is node]
+    return _Forward(leaves, given, untouched, tensors(returned), live)
 
 
 def autograd(sample: Sample) -> dict[str, Any]:
@@ -173,13 +186,13 @@ def autograd(sample: Sample) -> dict[str, Any]:
         return tensor.detach()
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        leaves, given, outputs, live = _forward(sample)
+        leaves, _, untouched, outputs, live = _forward(sample)
     if not live:
         return {"gradient": NONE if outputs else "no tensor"}
     with_node = [output for output in outputs if output.requires_grad]
 
     def node(output: Tensor) -> str:
-        if any(output is tensor for tensor in given):
+        if any(output is tensor for tensor in untouched):
             return "the input itself"
         # The digit counts versions of the node's code, which says nothing to a reader.
         return re.sub(r"\d+$", "", output.grad_fn.name()) if output.grad_fn else "the input itself"
@@ -193,7 +206,7 @@ def autograd(sample: Sample) -> dict[str, Any]:
         facts["outputs_with_gradient"] = f"{len(with_node)} of {len(outputs)}"
 
     def walk() -> tuple:
-        return torch.autograd.grad(live, leaves, ones(live), allow_unused=True)
+        return torch.autograd.grad(live, leaves, weights(live), allow_unused=True)
 
     try:
         gradients = walk()
@@ -227,7 +240,7 @@ def _write_between(sample: Sample, into: str) -> str:
     if not any(is_smooth(tensor) for tensor in tensors(sample.arguments)):
         return "no floating point input"
     # Without hooks: a tensor that a hook packs is no longer guarded by its version.
-    leaves, given, outputs, live = _forward(sample, leaf=False)
+    leaves, given, _, outputs, live = _forward(sample, leaf=False)
     if not live:
         return "no gradient"
     try:
@@ -257,7 +270,7 @@ def _write_refused(error: RuntimeError) -> str:
 def _as_function(sample: Sample) -> tuple[Callable[..., tuple], list[Tensor]]:
     """Return a function of the differentiable inputs alone, as gradcheck wants it, and those inputs."""
     arguments = copied(sample, grad=True)
-    inputs = [tensor for tensor in tensors(arguments) if is_smooth(tensor)]
+    inputs = [tensor for tensor in tensors(arguments) if tensor.requires_grad]
 
     def function(*given: Tensor) -> tuple:
         # Copies: an operation that writes into its input would change what gradcheck holds.
@@ -319,6 +332,8 @@ def _gradcheck(sample: Sample, mode: str) -> str:
 
 def vmap(sample: Sample) -> dict[str, str]:
     """``vmap``: is ``torch.vmap`` over the input equal to a loop?"""
+    if not tensors(sample.args[:1]):
+        return {"vmap": NO_TENSOR_IN}
     if _is_uninitialised(sample):
         return {"vmap": UNINITIALISED}
     args, kwargs = copied(sample)
@@ -428,7 +443,7 @@ def deterministic(sample: Sample) -> dict[str, str]:
         if live:
             torch.autograd.grad(live, inputs, ones(live), allow_unused=True)
     except RuntimeError as error:
-        return {"deterministic": said(error) if "determin" in str(error) else WORKS}
+        return {"deterministic": "raises " + said(error) if "determin" in str(error) else WORKS}
     finally:
         torch.use_deterministic_algorithms(switched[0], warn_only=switched[1])
     return {"deterministic": WORKS}
@@ -500,14 +515,15 @@ def dtypes(sampler: Sampler) -> dict[str, Any]:
 
     changed, refused, not_tried = {}, {}, []
     for dtype in DTYPES:
-        answer, error = _over(sampler, dtype, one)
-        if answer is error is None:
+        answers, error = _over(sampler, dtype, one)
+        if not answers and error is None:
             not_tried.append(dtype_name(dtype))
-        if answer is not None and not _keeps(dtype_name(dtype), answer):
-            changed[dtype_name(dtype)] = answer
+        if not all(_keeps(dtype_name(dtype), answer) for answer in answers):
+            changed[dtype_name(dtype)] = " or ".join(sorted(set(answers)))
         if error is not None:
             refused[dtype_name(dtype)] = error
-    if len(set(changed.values())) == 1 and not any(dtype_name(dtype) in changed.values() for dtype in DTYPES):
+    names = {name for value in changed.values() for name in re.split(", | or ", value)}
+    if len(set(changed.values())) == 1 and names.isdisjoint(map(dtype_name, DTYPES)):
         changed = {}  # the same Python type for every dtype: ``returns`` says it
     return {"dtypes_refused": refused, "dtypes_changed": changed, "dtypes_not_tried": not_tried}
 
@@ -522,11 +538,11 @@ def dtypes_backward(sampler: Sampler) -> dict[str, Any]:
 
     def one(sample: Sample) -> str:
         try:
-            leaves, _, _, live = _forward(sample)
+            ran = _forward(sample)
         except Exception:
             return "forward refused"
-        if live:
-            torch.autograd.grad(live, leaves, ones(live), allow_unused=True)
+        if ran.live:
+            torch.autograd.grad(ran.live, ran.leaves, ones(ran.live), allow_unused=True)
         return WORKS
 
     smooth = [dtype for dtype in DTYPES if dtype.is_floating_point or dtype.is_complex]
@@ -534,22 +550,22 @@ def dtypes_backward(sampler: Sampler) -> dict[str, Any]:
     return {"dtypes_backward_refused": {dtype: error for dtype, error in found.items() if error is not None}}
 
 
-def _over(sampler: Sampler, dtype: torch.dtype, one: Callable[[Sample], str]) -> tuple[str | None, str | None]:
-    """Return the first answer and the first error over the samples of a dtype; both are None where there is no sample."""
-    answer = error = None
+def _over(sampler: Sampler, dtype: torch.dtype, one: Callable[[Sample], str]) -> tuple[list[str], str | None]:
+    """Return the answers and the first error over the samples of a dtype: no answer and None where there is no sample."""
+    answers: list[str] = []
+    error = None
     try:
         samples = sampler(dtype)
     except Exception:
-        return None, None
+        return [], None
     for sample in samples:
         try:
-            told = one(sample)
-            answer = told if answer is None else answer
+            answers.append(one(sample))
         except Exception as failure:
             error = said(failure, 160) if error is None else error
-    if error is not None and answer is not None and len(samples) > 1:
+    if error is not None and answers:
         error = "some samples: " + error
-    return answer, error
+    return answers, error
 
 
 def bad_call(function: Callable[[], Any]) -> str:

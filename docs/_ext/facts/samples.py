@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .tree import is_smooth, tree_map
+from .tree import is_smooth, tensors, tree_map
 
 DTYPES = (
     torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
@@ -61,8 +61,9 @@ def copied(sample: Sample, grad: bool = False, layout: str = "given") -> tuple:
 
     ``layout`` is ``given``, or ``permuted``: every tensor of two dimensions or more holds the same values at the same
     places with its first and last dimension swapped in memory.
-    With ``grad`` each floating point or complex tensor requires a gradient.
+    With ``grad`` each floating point or complex tensor requires a gradient; only those that do in the sample, where any does.
     """
+    marked = any(tensor.requires_grad for tensor in tensors(sample.arguments))
 
     def one(holder: Tensor | np.ndarray) -> Tensor | np.ndarray:
         if isinstance(holder, np.ndarray):
@@ -71,7 +72,7 @@ def copied(sample: Sample, grad: bool = False, layout: str = "given") -> tuple:
         if layout == "permuted" and copy.dim() >= 2 and copy.layout == torch.strided:
             strides = copy.transpose(0, -1).contiguous().transpose(0, -1).stride()
             copy = torch.empty_strided(copy.shape, strides, dtype=copy.dtype).copy_(copy)
-        return copy.requires_grad_(grad and is_smooth(copy))
+        return copy.requires_grad_(grad and is_smooth(copy) and (holder.requires_grad or not marked))
 
     return tree_map(one, sample.arguments, kinds=(Tensor, np.ndarray))
 

@@ -25,6 +25,11 @@ def _fails(facts: Mapping[str, Any], fact: str) -> bool:
     return all(part.startswith(bad) for part in wording.parts(facts.get(fact, "works")))
 
 
+def _refuses(facts: Mapping[str, Any], dtype: str) -> bool:
+    refused = facts.get("dtypes_refused")
+    return isinstance(refused, dict) and dtype in refused and not wording.is_of_some(refused[dtype])
+
+
 def _differentiable(facts: Mapping[str, Any]) -> bool:
     return "yes" in wording.parts(facts.get("gradient"))
 
@@ -69,11 +74,11 @@ FILTERS: dict[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
         "a write into the result breaks backward",
         lambda f: str(f.get("write_result")).startswith("backward raises"),
     ),
-    "bool": ("refuses bool", lambda f: "bool" in (f.get("dtypes_refused") or ())),
-    "integers": ("refuses int64", lambda f: "int64" in (f.get("dtypes_refused") or ())),
-    "float16": ("refuses float16", lambda f: "float16" in (f.get("dtypes_refused") or ())),
-    "bfloat16": ("refuses bfloat16", lambda f: "bfloat16" in (f.get("dtypes_refused") or ())),
-    "complex": ("refuses complex64", lambda f: "complex64" in (f.get("dtypes_refused") or ())),
+    "bool": ("refuses bool", lambda f: _refuses(f, "bool")),
+    "integers": ("refuses int64", lambda f: _refuses(f, "int64")),
+    "float16": ("refuses float16", lambda f: _refuses(f, "float16")),
+    "bfloat16": ("refuses bfloat16", lambda f: _refuses(f, "bfloat16")),
+    "complex": ("refuses complex64", lambda f: _refuses(f, "complex64")),
     "double": (
         "has no gradient of the gradient",
         lambda f: _differentiable(f) and _fails(f, "double_backward"),
@@ -122,7 +127,8 @@ def _name(name: str, address: str | None, call: str = "") -> str:
 def _row(name: str, facts: Mapping[str, Any], address: str | None, call: str = "", more: str = "") -> str:
     has = " ".join(key for key, (_, test) in FILTERS.items() if test(facts))
     twins = ", ".join(filter(None, (_there(facts, "in_place", "in place"), _there(facts, "out", "out=")))) or "–"
-    refused = wording.refused(facts)
+    untried = wording.dtype_groups(facts.get("dtypes_not_tried") or ())
+    refused = wording.refused(facts) + (f"; {untried} not tried" if untried else "")
     cells = (
         (wording.result(facts), None),
         (wording.memory(facts).partition(" (")[0], facts.get("new_bytes", -1)),
@@ -212,7 +218,7 @@ def views(
         _views_table(
             [(group, call) for group, calls in view_list.FINER.items() for call in calls],
             facts,
-            "Calls of one name whose answers differ",
+            "Calls of one name, side by side",
             "finer",
             "About",
         ),

@@ -117,6 +117,16 @@ def same_metadata(got: Any, want: Any) -> str:
     return "works"
 
 
+def weights(outputs: list[Tensor]) -> list[Tensor]:
+    """Return a tensor of numbers from 1 to 2 beside each output: the plain sum of a softmax is constant, a weighted one is not."""
+    return [
+        torch.linspace(1, 2, output.numel()).reshape(output.shape).to(output.dtype)
+        if output.layout == torch.strided
+        else torch.ones_like(output)
+        for output in outputs
+    ]
+
+
 def ones(outputs: list[Tensor]) -> list[Tensor]:
     """Return a tensor of ones beside each output: the gradient of their sum."""
     return [torch.ones_like(output) for output in outputs]

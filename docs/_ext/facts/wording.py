@@ -112,7 +112,8 @@ def parts(value: Any) -> list[str]:
 def short(value: str) -> str:
     """Return a value cut to what fits on a line: ``raises RuntimeError`` without the message."""
     if value.startswith("depends: "):
-        return "depends: " + " | ".join(dict.fromkeys(map(short, parts(value))))
+        words = list(dict.fromkeys(map(short, parts(value))))
+        return words[0] if len(words) == 1 else "depends: " + " | ".join(words)
     if not is_error(value):
         return value
     head, _, _ = value.partition(": ") if not value.startswith("refused") else ("refused", "", "")
@@ -133,7 +134,7 @@ def result(facts: Facts) -> str:
 def memory(facts: Facts) -> str:
     """Return new bytes against input bytes."""
     if "new_bytes" not in facts:
-        return "no tensor"
+        return "no tensor" if facts.get("storage") == "no tensor" else "–"
     new = facts["new_bytes"]
     return f"{'none' if not new else bytes_(new)} (input: {bytes_(facts['input_bytes'])})"
 
@@ -218,7 +219,16 @@ def refused(facts: Facts, fact: str = "dtypes_refused") -> str:
     value = facts.get(fact)
     if isinstance(value, str):
         return short(value)
-    return dtype_groups(value) or "none" if value is not None else "–"
+    if value is None:
+        return "–"
+    some = [dtype for dtype, text in value.items() if is_of_some(text)]
+    always = dtype_groups(dtype for dtype in value if dtype not in some)
+    return "; ".join(filter(None, (always, some and f"in some calls {dtype_groups(some)}"))) or "none"
+
+
+def is_of_some(text: str) -> bool:
+    """Return whether an error came with some samples of a dtype and not with others."""
+    return text.startswith("some samples: ")
 
 
 def changed(facts: Facts) -> str:
@@ -238,7 +248,7 @@ def seldom(facts: Facts) -> list[tuple[str, str]]:
     differentiable = bool({"yes", "zero everywhere"} & set(parts(facts.get("gradient"))))
     for fact in SELDOM:
         value = facts.get(fact)
-        if value in (None, "works", "no gradient", "no floating point input", {}, []):
+        if value in (None, "works", "no gradient", "no floating point input", "no tensor as input", {}, []):
             continue
         if fact in ("double_backward", "forward_mode", "dtypes_backward_refused") and not differentiable:
             continue  # the gradient's own row says it
