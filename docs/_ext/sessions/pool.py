@@ -117,14 +117,17 @@ class _Running:
 
 @contextmanager
 def _held_back():
-    """Let an interrupt wait for the end of the block: one that comes twice must not leave folders or processes behind."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals go to the main thread
-        return
+    """Let interrupts wait for the end of the block; give the list of those that came.
+
+    One that is raised at any moment is lost where Python passes over exceptions, and one that comes twice leaves folders behind.
+    """
     came = []
+    if threading.current_thread() is not threading.main_thread():
+        yield came  # signals go to the main thread
+        return
     before = {number: signal.signal(number, lambda number, frame: came.append(number)) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield came
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -143,32 +146,31 @@ def run_pages(pages, limits, jobs=None, private=(), watch=None):
     # Whole programs first, which take longest: at the end no core waits for a page that another one began late.
     todo = sorted((page for page in reversed(pages) if page.items), key=lambda page: any(item.loaded for item in page.items))
     running, over, done = [], [], []
-    try:
-        while todo or running or over:
-            while todo and len(running) < jobs and not (jobs == 1 and over):
-                for stream in filter(None, (sys.stdout, sys.stderr)):
-                    stream.flush()  # as each start does: a pipe that nobody reads is no page's fault
-                page = todo.pop()
-                one = _Running(page, limits)
-                running.append(one)  # before it starts: an interrupt may come at any moment, and Python waits for its children
-                try:
-                    with _held_back():
+    with _held_back() as interrupts:
+        try:
+            while (todo or running or over) and not interrupts:
+                while todo and len(running) < jobs and not (jobs == 1 and over):
+                    for stream in filter(None, (sys.stdout, sys.stderr)):
+                        stream.flush()  # as each start does: a pipe that nobody reads is no page's fault
+                    page = todo.pop()
+                    one = _Running(page, limits)
+                    running.append(one)
+                    try:
                         one.start(private)
-                except (OSError, EOFError) as error:
-                    running.remove(one)
-                    one.stop()
-                    page.fail(0, run.Failure(page.items[0].line, f"no process for this page: {error}"))
-                    done.append(page)
-            for one in over:  # now that the next ones run: taking a process apart takes a while
-                one.finish()
-                done.append(one.page)
-            if watch:
-                watch(done, [one.page for one in running])
-            if running:
-                wait([one.connection for one in running] + [one.process.sentinel for one in running], timeout=0.5)
-            over = [one for one in running if one.step()]
-            running = [one for one in running if one not in over]
-    finally:
-        with _held_back():
+                    except (OSError, EOFError) as error:
+                        running.remove(one)
+                        one.stop()
+                        page.fail(0, run.Failure(page.items[0].line, f"no process for this page: {error}"))
+                        done.append(page)
+                for one in over:  # now that the next ones run: taking a process apart takes a while
+                    one.finish()
+                    done.append(one.page)
+                if watch:
+                    watch(done, [one.page for one in running])
+                if running:
+                    wait([one.connection for one in running] + [one.process.sentinel for one in running], timeout=0.2)
+                over = [one for one in running if one.step()]
+                running = [one for one in running if one not in over]
+        finally:
             for one in [*running, *over]:
                 one.stop()

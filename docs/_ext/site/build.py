@@ -27,7 +27,10 @@ JOBS = str((os.cpu_count() or 1) + 1)
 
 
 def main(builder, source, folder, options):
-    """Build; return the exit status: 0 good, 1 warnings, 2 an error, 3 another build runs here, 120 built but not told."""
+    """Build; return the exit status.
+
+    0 good, 1 warnings, 2 an error, 3 another build runs here, 120 built but not told, 130 interrupted.
+    """
     work = Path(folder, ".work", builder)
     doctrees = Path(folder, ".work", f"{builder}-doctrees")
     signal.signal(signal.SIGTERM, _interrupt)
@@ -37,7 +40,11 @@ def main(builder, source, folder, options):
             _forget_removed(source, work, doctrees)
             if "sessions_run=0" not in options:
                 server.start_for(source, doctrees)
-            status = _sphinx(["-b", builder, "-d", str(doctrees), *_with_jobs(options), source, str(work)])
+            try:
+                status = _sphinx(["-b", builder, "-d", str(doctrees), *_with_jobs(options), source, str(work)])
+            except KeyboardInterrupt:
+                _read_all_again(doctrees)
+                raise
             if status == 0:
                 return _tell(_finish(builder, work, Path(folder, builder)))
             _read_all_again(doctrees)
@@ -50,7 +57,8 @@ def main(builder, source, folder, options):
         print(f"not built: {error.strerror}: {_place(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        _tell_interrupted(sys.stderr)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left to do is to leave; another one would be a traceback
+        print("interrupted; the site is as it was", file=sys.stderr)
         return 130
 
 
@@ -96,8 +104,8 @@ def _short_endings():
         # An extension's fault comes wrapped: what it wraps says whose fault it is.
         exception = getattr(exception, "orig_exc", None) or exception
         if isinstance(exception, KeyboardInterrupt):
-            _tell_interrupted(stderr)
-        elif isinstance(exception, OSError):
+            raise exception
+        if isinstance(exception, OSError):
             print(f"not built: {exception.strerror or exception}: {_place(exception)}", file=stderr)
         elif isinstance(exception, SphinxError):
             print(f"not built: {exception}", file=stderr)
@@ -176,11 +184,6 @@ def _alone(path):
             except OSError:
                 raise _Busy from None
         yield
-
-
-def _tell_interrupted(stream):
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left to do is to leave; another one would be a traceback
-    print("interrupted; the site is as it was", file=stream)
 
 
 def _interrupt(signum, frame):
