@@ -41,9 +41,14 @@ class Unavailable(RuntimeError):
 def database() -> dict[str, Any]:
     """Return name -> OpInfo. Raises Unavailable."""
     try:
+        from torch.testing._internal import common_utils, opinfo
         from torch.testing._internal.common_methods_invocations import op_db
     except ImportError as error:
         raise Unavailable(f"torch's sample database cannot be imported: {error}") from None
+    for module in (common_utils, opinfo.core):
+        if hasattr(module, "extract_test_fn"):
+            # Each list of samples looks twice through the whole stack for the unit test it is made for: half of all time.
+            module.extract_test_fn = lambda: None
     return {full_name(info): info for info in op_db}
 
 
@@ -149,6 +154,10 @@ class OpInfoTarget:
         # A function may take arguments in another order, and warn of it.
         return function if same_metadata(got, want).startswith(probes.WORKS) and warned <= expected else theirs
 
+    @cached_property
+    def _twin(self) -> Any:
+        return twin(self.info)
+
     def _of(self, dtype: torch.dtype) -> list[Sample]:
         if dtype not in self._samples:
             with warnings.catch_warnings(record=True) as caught:
@@ -182,7 +191,7 @@ class OpInfoTarget:
             args=(given.input, *given.args),
             kwargs=dict(given.kwargs),
             with_out=operation,
-            in_place=twin(self.info) if isinstance(given.input, Tensor) else None,
+            in_place=self._twin if isinstance(given.input, Tensor) else None,
             finish=given.output_process_fn_grad,
             checked=lambda *args, **kwargs: self.info.gradcheck_wrapper(operation, *args, **kwargs),
             options=options,

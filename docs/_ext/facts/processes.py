@@ -100,6 +100,20 @@ def spare_the_stopwatch() -> None:
         guards.profile_guard_manager = lambda *arguments: 0.0
 
 
+def spare_the_seeds_of_devices() -> None:
+    """Let ``torch.manual_seed`` seed the CPU alone: all is measured there.
+
+    For each kind of device that is not in use yet it keeps the seed, and the caller's stack as text: 0.7 ms a call,
+    and half of what it costs to measure all of torch. Where this torch does it elsewhere, nothing is changed.
+    """
+    import torch
+
+    for name in ("cuda", "xpu", "mtia"):
+        device = getattr(torch, name, None)
+        if hasattr(device, "manual_seed_all"):
+            device.manual_seed_all = lambda seed: None
+
+
 def threads() -> int:
     """Return how many threads this process has; 1 where the system does not tell."""
     try:

@@ -112,6 +112,7 @@ def start_afresh() -> None:
     torch.set_deterministic_debug_mode("default")
     torch.set_printoptions(profile="default")
     torch.set_warn_always(True)  # else what torch says once a process is said to the first target alone
+    processes.spare_the_seeds_of_devices()
     torch.manual_seed(0)
     processes.spare_the_stopwatch()
 
