@@ -1,6 +1,7 @@
 """Differences between versions by kind, and the record of all of torch."""
 
 import json
+import shutil
 import sys
 
 import pytest
@@ -188,6 +189,18 @@ def test_documented_operations_do_not_disagree():
             )
             == []
         )
+
+
+def test_operations_of_the_record_of_all_of_torch_are_measured_to_be_so(tmp_path, capsys):
+    path = everything.path_of(RECORDS, cache.installed_version())
+    if not path.exists():
+        pytest.skip(f"no record of all of torch {cache.installed_version()}: make facts-all measures it")
+    shutil.copytree(RECORDS, tmp_path, dirs_exist_ok=True)
+    names = sorted(record.load(path)["operations"])[::16]
+    assert main(["--records", str(tmp_path), "all", *names]) == 0
+    printed = capsys.readouterr().out
+    assert f"{len(names)} operations on torch" in printed and ", 0 differences against" in printed, printed
+    assert (tmp_path / path.name).read_bytes() == path.read_bytes()
 
 
 def test_without_the_database_the_record_is_left_as_it_is(tmp_path, capsys, monkeypatch):
