@@ -15,6 +15,7 @@ PAGES = {
     "b.md": "# B\n",
     "c/index.md": "# C & c\n\n```{toctree}\n:glob:\n\n*\n```\n",
     "c/x.md": "# X\n",
+    "c/recurrent.md": "# The current page\n",
     "alone.md": "---\norphan: true\n---\n\n# Alone\n",
 }
 BARE = "nb_custom_formats = {}\nhtml_math_renderer = 'mathjax'\n"

@@ -16,6 +16,8 @@ TOKEN = re.compile(
     r'<ul[^>]*>|</ul>|<li class="[^"]*">|</li>|<a class="reference internal" href="[^"]*">|<input [^>]*class="toctree-checkbox"[^>]*>'
 )
 
+MARKED = re.compile(r'class="(?:[^"]* )?current[ "]')  # not a page that is called recurrent.html
+
 
 class Sidebar:
     """The tree as pieces of text, with the places that differ from page to page."""
@@ -83,7 +85,7 @@ def take_tree(app, pagename, templatename, context, doctree):
         return
     if not hasattr(app.builder, "sidebar"):
         html = _draw_root(app)
-        app.builder.sidebar = Sidebar(html) if "current" not in html else None  # a root that lists itself: Furo's own way
+        app.builder.sidebar = Sidebar(html) if not MARKED.search(html) else None  # a root that lists itself: Furo's own way
     if app.builder.sidebar is not None:
         context["toctree"] = lambda **options: ""
 
