@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import tiny
+from _ext.bench import __main__ as bench
 from _ext.bench import measure, report, sites
 from _ext.sessions import source
 
@@ -74,7 +75,7 @@ def test_the_table_holds_medians_and_ratios(tmp_path):
         "import torch": times(1.5), "all code, warm": times(0.5), "MyST-NB force": times(40), "MyST-NB off": times(6),
         "memory": [measure.Figures(1, 1, 0, memory=500, largest=300)],
     }
-    about = {"aborted": ["MyST-NB `cache` at 5 pages"]} | dict.fromkeys(["command", "date", "cores", "python", "torch", "sphinx", "myst-nb", "rounds", "kinds of pages"], "-")
+    about = {"aborted": ["`cache` at 5 pages"] * 2 + ["`cache` at 20 pages"]} | dict.fromkeys(["command", "date", "cores", "python", "torch", "sphinx", "myst-nb", "rounds", "kinds of pages"], "-")
     report.write(tmp_path, {20: modes}, {"operations": 40, "cold": 7.96, "warm": 0.2}, about)
     text = (tmp_path / "builds.md").read_text()
     assert "| **this build, cold** | 4.00 (3.00–5.00) |" in text
@@ -87,7 +88,16 @@ def test_the_table_holds_medians_and_ratios(tmp_path):
     assert found["edit, of an edit with nothing run"][20] == 1.5
     assert json.loads((tmp_path / "builds.json").read_text())["results"]["20"]["cold"][0]["wall"] == 4
     assert (tmp_path / "builds.svg").read_text().startswith("<?xml")
-    assert "Aborted, and so not in the table: MyST-NB `cache` at 5 pages." in text
+    assert "MyST-NB aborted, and was started again: `cache` at 5 pages 2 times, `cache` at 20 pages once." in text
+
+
+def test_a_mode_of_myst_nb_that_aborts_is_started_again_and_told(tmp_path, monkeypatch):
+    ends = iter([1, 0])
+    monkeypatch.setattr(bench, "timed", lambda *what: measure.Figures(1, 1, next(ends), printed="x\nOperationalError: table exists\nPlease report\n"))
+    running = bench.Bench(tmp_path, [("a", "# A\n")])
+    running._stock(5, "cache")
+    assert running.aborted == ["`cache` at 5 pages"] and len(running.results[5]["MyST-NB cache"]) == 1
+    assert bench._reason("x\nOperationalError: table exists\nPlease report\n") == "OperationalError: table exists"
 
 
 def test_the_committed_table_and_plot_are_those_of_the_committed_figures(tmp_path):

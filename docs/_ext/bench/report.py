@@ -2,6 +2,7 @@
 
 import json
 import statistics
+from collections import Counter
 from dataclasses import asdict
 
 from _ext.bench.measure import Figures
@@ -119,7 +120,9 @@ def _about(facts, about):
     yield f"Measured with `{about['command']}` on {about['date']}: {about['cores']} cores, Python {about['python']}, torch {about['torch']},"
     yield f"Sphinx {about['sphinx']}, MyST-NB {about['myst-nb']}; {about['rounds']} rounds, {about['kinds of pages']} pages of this site over and over."
     if about["aborted"]:
-        yield f"Aborted, and so not in the table: {', '.join(about['aborted'])}."
+        times = Counter(about["aborted"])
+        told = (f"{what} {'once' if count == 1 else f'{count} times'}" for what, count in times.items())
+        yield f"MyST-NB aborted, and was started again: {', '.join(told)}."
 
 
 def _plot(path, results):
