@@ -105,3 +105,17 @@ def test_a_difference_would_be_seen(tmp_path):
     (tmp_path / "a" / "alone").write_text("")
     assert tiny.differences(tmp_path / "a", tmp_path / "b") == ["alone", "other"]
     shutil.rmtree(tmp_path / "a")
+
+
+def test_every_page_is_drawn_again_when_the_code_that_draws_is_another(tmp_path, monkeypatch):
+    from _ext.sessions import extension
+
+    rooms = shutil.copytree(extension.ROOMS, tmp_path / "_ext", ignore=shutil.ignore_patterns("__pycache__"))
+    before = extension.fingerprint()
+    monkeypatch.setattr(extension, "ROOMS", rooms)
+    assert extension.fingerprint() == before
+    for name, other in (("bench/report.py", False), ("facts/box.py", True), ("pictures/graph.py", True), ("site/mathml.py", True)):
+        with (rooms / name).open("a") as file:
+            file.write("\n")
+        assert (extension.fingerprint() != before) == other, name
+        before = extension.fingerprint()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from html import escape
 
 from . import record, sentences, wording
+from .operations import COUNT
 from .record import Entry
 
 # Given the text of an error, the address of the page that explains it, or None.
@@ -62,7 +63,8 @@ def draw(
 
 def _subject(entry: Entry) -> str:
     if "call" not in entry:
-        return f'<pre class="facts-call"><code>{escape(entry.get("setup", entry["path"]))}</code></pre>'
+        shown = entry.get("setup", entry["path"]).removeprefix(COUNT)
+        return f'<pre class="facts-call"><code>{escape(shown)}</code></pre>'
     inputs = ", ".join(
         f"{name}: {kind}" if not kind.startswith("torch.") else f"{name} = {kind}"
         for name, kind in entry["inputs"].items()
@@ -160,6 +162,9 @@ def _effect_rows(entry: Entry, codes: Mapping[str, str], link: ErrorLink) -> lis
         if error:
             told += prose(f"`{answer}`", link)
         rows.append(row(question, escape(word), told or prose(f"`{answer}`"), bool(error), kind="facts-effect"))
+    if setup.startswith(COUNT):
+        code = f"<pre><code>{escape(COUNT.rstrip())}</code></pre>"
+        rows.append(row("What count and held() are", "a few lines of torch", code, kind="facts-effect"))
     return rows
 
 

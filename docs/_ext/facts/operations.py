@@ -60,8 +60,8 @@ OTHER = "values(2, 3, seed=5)"
 
 _TWO = _x(y="values(2, 3, seed=1)")
 
-# Counts the bytes that graphs keep for backward, in torch alone: a reader can run what a box shows.
-_COUNT = """\
+# Counts the bytes that graphs keep for backward, in torch alone: a reader can run what a box shows. A box folds it away.
+COUNT = """\
 import weakref
 alive = weakref.WeakSet()
 class Saved:
@@ -70,9 +70,10 @@ class Saved:
         alive.add(self)
 count = torch.autograd.graph.saved_tensors_hooks(Saved, lambda saved: saved.tensor)
 held = lambda: f"{sum(saved.tensor.nbytes for saved in alive):,} bytes"
-x = torch.ones(1000, requires_grad=True)"""
+"""
+_ONES = f"{COUNT}x = torch.ones(1000, requires_grad=True)"
 _HELD = f"""\
-{_COUNT}
+{_ONES}
 with count:
     loss = (x * x).exp().sum()"""
 
@@ -183,7 +184,7 @@ _ALL = (
     Operation(
         "no_grad",
         "no_grad",
-        setup=_COUNT,
+        setup=_ONES,
         effects=(
             Effect(
                 "Held by the graph of (x * x).exp(), recording",
@@ -205,7 +206,7 @@ _ALL = (
     Operation(
         "inference_mode",
         "inference_mode",
-        setup=_COUNT,
+        setup=_ONES,
         effects=(
             Effect(
                 "Held by the graph of (x * x).exp()",
@@ -226,7 +227,7 @@ _ALL = (
     Operation(
         "enable_grad",
         "enable_grad",
-        setup=_COUNT,
+        setup=_ONES,
         effects=(
             Effect(
                 "Inside no_grad, result requires grad",
