@@ -61,7 +61,8 @@ def test_a_program_that_a_page_loads_counts():
     assert server.late_imports(["import torch\ntorch.optim.SGD([], lr=1)\n"]) == ["torch._dynamo"]
 
 
-def test_pages_see_a_plain_process(tmp_path):
+def test_pages_see_a_plain_process(tmp_path, monkeypatch):
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)  # set where a test before this one has imported torch._dynamo
     text = tiny.notebook(
         """
         # P
