@@ -191,8 +191,8 @@ def views(
     """
     note = "" if recorded else UNRECORDED
     listed = {call: name for name, call in view_list.OFFICIAL.items()}
-    shares = [call for call in view_list.OTHERS if _shares(facts[call])]
-    keeps = [call for call in view_list.OTHERS if not _shares(facts[call])]
+    sharing = [call for call in view_list.OTHERS if shares(facts[call], ("storage",))]
+    keeps = [call for call in view_list.OTHERS if call not in sharing]
     parts = [
         "<h3>On the official list</h3>",
         _views_table(
@@ -204,9 +204,9 @@ def views(
         ),
         "<h3>Not on the list, and shares memory</h3>",
         _views_table(
-            [("", call) for call in shares],
+            [("", call) for call in sharing],
             facts,
-            f"{len(shares)} more calls whose result lies in the input's memory",
+            f"{len(sharing)} more calls whose result lies in the input's memory",
             "missing",
         ),
         *(_sharing(database, page_of, official) if database else ()),
@@ -233,7 +233,7 @@ def _sharing(database: Mapping[str, Any], page_of: PageLink, official: OfficialL
         facts = entry["facts"]
         if not shares(facts) or (entry.get("path") or name).removeprefix("Tensor.") in known:
             continue
-        answers = "".join(f"<td>{escape(wording.short(facts[fact]))}</td>" for fact in ("storage", "storage_permuted"))
+        answers = "".join(f"<td>{escape(wording.short(facts[fact]))}</td>" for fact in LAYOUTS)
         rows.append(
             f'<tr data-name="{escape(name)}" data-has="">{_name(name, _address(name, entry, page_of, official))}{answers}</tr>'
         )
@@ -242,14 +242,13 @@ def _sharing(database: Mapping[str, Any], page_of: PageLink, official: OfficialL
     return "<h3>Shares memory in some calls</h3>", _table(columns, rows, caption, "sharing", filters=False)
 
 
-def shares(facts: Mapping[str, Any]) -> bool:
-    """Return whether a result lies in the input's memory, or is the input, in any of the measured calls."""
-    answers = [part for fact in ("storage", "storage_permuted") for part in wording.parts(facts.get(fact))]
+LAYOUTS = ("storage", "storage_permuted")  # facts that say where a result lies: for the given input, and for a permuted one
+
+
+def shares(facts: Mapping[str, Any], layouts: tuple[str, ...] = LAYOUTS) -> bool:
+    """Return whether a result lies in the input's memory, or is the input, in any of the measured calls of these layouts."""
+    answers = [part for fact in layouts for part in wording.parts(facts.get(fact))]
     return any({"view", "same object"} & set(answer.split(" + ")) for answer in answers)
-
-
-def _shares(facts: Mapping[str, str]) -> bool:
-    return any(word in facts["storage"] for word in ("view", "same object"))
 
 
 def _views_table(
